@@ -9,13 +9,14 @@
 #![warn(missing_docs)]
 
 mod error;
+mod programs;
 mod running;
 
 pub use error::ProcessError;
+pub use programs::{copy_program, set_folder_mode, write_program};
 pub use running::Running;
 
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -39,15 +40,6 @@ pub fn spelled(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// Copies a program that will be executed immediately.
-///
-/// cp(1) makes the copy. If this process made the copy, a child of another thread could inherit
-/// a writable descriptor of the copy.
-/// Until that child had called execve(2), executing the copy would fail with ETXTBSY.
-pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
-    run(Command::new("cp").arg("--").args([from, to]))
 }
 
 /// Runs the command with this process's input and output. Returns an error unless it succeeds.

@@ -195,7 +195,7 @@ fn is_main_thread() -> bool {
 }
 
 /// Creates an anonymous file (memfd), with a second descriptor for the child.
-fn memory_file() -> std::io::Result<(File, Stdio)> {
+pub(crate) fn memory_file() -> std::io::Result<(File, Stdio)> {
     let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
     let copy = Stdio::from(file.try_clone()?);
     Ok((file, copy))

@@ -94,7 +94,8 @@ fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
 
 #[test]
 fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
-    under_icarus(&[(4, 5), (1, 1)], 40_000);
+    // Four fifths of all edges are those of the directed stimulus; Icarus plays them faster at a small size.
+    under_icarus(&[(3, 2), (4, 5), (1, 1)], 20_000);
 }
 
 #[test]

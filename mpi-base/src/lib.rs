@@ -11,6 +11,7 @@ pub mod bitmap;
 #[cfg(not(loom))]
 pub mod caches;
 pub mod cells;
+#[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
 pub mod cma;

@@ -238,8 +238,7 @@ fn a_missing_program_is_127_and_starts_nothing() {
 fn a_script_without_an_interpreter_line_runs_as_from_a_shell() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("script");
-    std::fs::write(&script, "echo from a script: $1\n").unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    bounded::write_program(&script, "echo from a script: $1\n").unwrap();
     let done = Launch::new(&[script.to_str().unwrap(), "arg"]).run();
     assert_eq!(done.stdout, "from a script: arg\n");
 }
@@ -390,9 +389,7 @@ fn spawned_jobs_that_have_ended_are_forgotten_on_whichever_host_they_ran() {
     let folder = tempfile::tempdir().unwrap();
     let program = |name: &str, text: String| {
         let path = folder.path().join(name);
-        std::fs::write(&path, GREET.to_string() + &text).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).unwrap();
+        bounded::write_program(&path, &(GREET.to_string() + &text)).unwrap();
         path.display().to_string()
     };
     let child = program(

@@ -8,13 +8,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use xtask::process::Running;
+use xtask::process::{self, Running};
 use xtask::{fences, workspace};
 
 use crate::installation;
@@ -88,9 +87,8 @@ impl Document {
         let path = self.folder().join(name);
         let folder = path.parent().unwrap_or(self.folder());
         fs::create_dir_all(folder).unwrap_or_else(|e| panic!("{name}: {e}"));
-        fs::write(&path, lines.join("\n") + "\n").unwrap_or_else(|e| panic!("{name}: {e}"));
-        let all = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(&path, all).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let text = lines.join("\n") + "\n";
+        process::write_program(&path, &text).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 
     /// Runs a command and returns its standard output and standard error, in the order of printing.

@@ -7,8 +7,6 @@
 //!
 //! Requires root, and `ip` and `tc` of Debian's iproute2. Dropping [`Hosts`] removes the hosts.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -259,11 +257,7 @@ impl Hosts {
 
     fn script(&self, text: &str, name: &str) -> PathBuf {
         let path: PathBuf = self.wrapper.path().join(name);
-        let write = |path: &Path| {
-            fs::write(path, text)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-        };
-        write(&path).unwrap_or_else(|e| panic!("cannot write {}: {e}", path.display()));
+        process::write_program(&path, text).unwrap_or_else(|e| panic!("{e}"));
         path
     }
 }

@@ -213,9 +213,7 @@ fn a_rank_that_is_recorded_is_a_program_of_rr() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
     let rr = folder.path().join("rr");
     let script = "#!/bin/sh\necho \"rank $PMI_RANK: rr $1\"\nshift\nexec \"$@\"\n";
-    std::fs::write(&rr, script).unwrap_or_else(|e| panic!("{e}"));
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&rr, mode).unwrap_or_else(|e| panic!("{e}"));
+    bounded::write_program(&rr, script).unwrap_or_else(|e| panic!("{e}"));
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", folder.path().display());
     let job = Job::of("ring").ranks(2).with(["--rr=1"]).env("PATH", path);

@@ -364,13 +364,10 @@ fn jobs_and_folders_that_do_not_fit_are_refused_before_they_start() {
     let program = compile("checkpoints").display().to_string();
     let changed = kept.path().join("changed/checkpoints");
     fs::create_dir(changed.parent().expect("a folder")).expect("made");
-    fs::copy(&program, &changed).expect("copied");
-    let mut longer = fs::OpenOptions::new()
-        .append(true)
-        .open(&changed)
-        .expect("opened");
-    std::io::Write::write_all(&mut longer, b"\n").expect("written");
-    drop(longer);
+    bounded::copy_program(program.as_ref(), &changed).expect("copied");
+    let mut longer = Command::new("sh");
+    longer.args(["-c", "echo >>\"$1\"", "longer"]).arg(&changed);
+    process::run(&mut longer).expect("appended");
     let changed = changed.display().to_string();
     let file = kept.path().join("lock").display().to_string();
     let elsewhere = folder();

@@ -105,11 +105,8 @@ fn a_child_that_dies_after_it_has_parted_from_its_parent_ends_alone() {
 
 /// Writes an executable script and returns its path.
 fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
     let path = folder.join(name);
-    std::fs::write(&path, text).expect("a program");
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&path, executable).expect("a program");
+    bounded::write_program(&path, text).expect("a program");
     path
 }
 

@@ -2,8 +2,6 @@
 //!
 //! `slurm.rs` tests that a real Slurm interprets these arguments as intended.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -19,8 +17,7 @@ exit 7
 fn folder_with_srun() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let srun = folder.path().join("srun");
-    fs::write(&srun, IN_PLACE_OF_SRUN).expect("written");
-    fs::set_permissions(&srun, fs::Permissions::from_mode(0o755)).expect("executable");
+    bounded::write_program(&srun, IN_PLACE_OF_SRUN).expect("written");
     folder
 }
 

@@ -21,7 +21,6 @@ mod waits;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -443,8 +442,7 @@ fn processors_of(name: &str, mpirun: u32) -> BTreeSet<String> {
 /// Writes an executable script that stands for CRIU.
 fn script(folder: &Path, commands: &str) -> PathBuf {
     let path = folder.join("criu");
-    fs::write(&path, format!("#!/bin/sh\n{commands}\n")).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    bounded::write_program(&path, &format!("#!/bin/sh\n{commands}\n")).expect("written");
     path
 }
 

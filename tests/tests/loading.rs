@@ -1,9 +1,8 @@
 //! Tests of MPI libraries that a program loads at run time,
 //! and of mpirun's message about an unsupported library.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -111,8 +110,7 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
         others.path().display()
     );
     let start = others.file("R");
-    std::fs::write(&start, script).unwrap();
-    std::fs::set_permissions(&start, Permissions::from_mode(0o755)).unwrap();
+    bounded::write_program(&start, &script).unwrap();
     is_served(job(&start), "openmpi");
 }
 

@@ -160,7 +160,7 @@ fn a_cache_of_modules_that_cannot_be_written_is_named_with_a_cure() {
         "share/portcullis/fortran/mpi.f90",
         "share/portcullis/fortran/mpi_f08.f90",
     ] {
-        std::fs::copy(from.join(file), prefix.join(file)).unwrap();
+        bounded::copy_program(&from.join(file), &prefix.join(file)).unwrap();
     }
     // A file takes the place of the folder `lib`, so that not even root can write into that folder.
     std::fs::write(prefix.join("lib"), "").unwrap();

@@ -24,7 +24,7 @@ impl Installed {
     fn new(name: &str) -> Installed {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let (program, library) = (folder.path().join("program"), folder.path().join("lib"));
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        bounded::set_folder_mode(folder.path(), 0o755).unwrap();
         fs::create_dir(&library).unwrap();
         let soname = "libmpi_abi.so.1";
         let built = installation().join("lib").join(soname);
@@ -186,7 +186,7 @@ fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables
     let open = |name: &str| {
         let folder = raised.path(name);
         fs::create_dir(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        bounded::set_folder_mode(&folder, 0o777).unwrap();
         folder
     };
     let (runtime, data) = (open("runtime"), open("data"));

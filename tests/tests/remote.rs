@@ -4,8 +4,8 @@
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -310,15 +310,20 @@ fn a_host_that_cannot_be_reached_is_named() {
 
 /// Returns a job on a host whose launcher accepts the connection but never sends a message.
 fn mute() -> Job {
-    let folder = workspace::target().join("mute");
-    fs::create_dir_all(&folder).unwrap();
-    let script = folder.join("reaches-no-host");
-    fs::write(&script, "#!/bin/sh\necho called >&2\nexec sleep 1000\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    // All tests execute one script, so only the first call may write it.
+    static SCRIPT: OnceLock<PathBuf> = OnceLock::new();
+    let script = SCRIPT.get_or_init(|| {
+        let folder = workspace::target().join("mute");
+        fs::create_dir_all(&folder).unwrap();
+        let script = folder.join("reaches-no-host");
+        let text = "#!/bin/sh\necho called >&2\nexec sleep 1000\n";
+        bounded::write_program(&script, text).unwrap();
+        script
+    });
     Job::command(Path::new("/bin/true"))
         .under(&installation().join("bin/mpirun"))
         .ranks(1)
-        .with([Path::new("--launch-agent"), &script])
+        .with([Path::new("--launch-agent"), script])
         .with(["--host", "h0"])
 }
 

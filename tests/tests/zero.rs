@@ -49,7 +49,7 @@ impl Copy {
         let path = folder.path();
         for sub in ["", "bin", "lib"] {
             fs::create_dir_all(path.join(sub)).unwrap();
-            fs::set_permissions(path.join(sub), fs::Permissions::from_mode(0o755)).unwrap();
+            bounded::set_folder_mode(&path.join(sub), 0o755).unwrap();
         }
         for file in ["bin/mpirun", "lib/libmpi_abi.so.1"] {
             bounded::copy_program(&installation().join(file), &path.join(file)).unwrap();
@@ -82,8 +82,7 @@ impl Surrounding {
             "#!/bin/sh\nexec {before} /bin/sh -c 'set -e\n{}\nexec {then} \"$@\"' sh \"$@\"\n",
             self.setup
         );
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        bounded::write_program(&path, &text).unwrap();
         path
     }
 
@@ -102,7 +101,7 @@ impl Surrounding {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
         let copy = Copy::make(&names);
         let tools = tempfile::tempdir().unwrap();
-        fs::set_permissions(tools.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        bounded::set_folder_mode(tools.path(), 0o755).unwrap();
         let script = self.script(tools.path());
         if !self.can_be_made(&script) {
             return;
@@ -114,8 +113,7 @@ impl Surrounding {
             script.display(),
             mpirun.display()
         );
-        fs::write(&launcher, text).unwrap();
-        fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+        bounded::write_program(&launcher, &text).unwrap();
         for (program, arguments) in PROGRAMS {
             let job = Job::command(&copy.path().join("bin").join(program))
                 .under(&launcher)
@@ -197,8 +195,7 @@ fn a_program_that_its_user_may_run_but_not_read_runs() {
         "#!/bin/sh\nexec setpriv --reuid {USER} --regid {USER} --clear-groups --inh-caps=-all {} \"$@\"\n",
         launcher.display()
     );
-    fs::write(&user, text).unwrap();
-    fs::set_permissions(&user, fs::Permissions::from_mode(0o755)).unwrap();
+    bounded::write_program(&user, &text).unwrap();
     if !needs(
         rustix::process::geteuid().is_root(),
         "root to become an ordinary user",

@@ -659,14 +659,16 @@ fn make_folder_of(path: &Path) -> Result<(), InstallError> {
     fs::create_dir_all(folder).map_err(failed("make", folder))
 }
 
-/// Copies a file with its permissions, unless the target is already identical.
+/// Copies a file that may be a program, unless the target is already identical.
 fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let same = matches!((fs::read(from), fs::read(to)), (Ok(a), Ok(b)) if a == b);
     if same {
         return Ok(());
     }
-    replace(to, |fresh| fs::copy(from, fresh).map(drop))
+    replace(to, |fresh| {
+        process::copy_program(from, fresh).map_err(std::io::Error::other)
+    })
 }
 
 /// Writes a file under a temporary name and renames it.

@@ -182,11 +182,8 @@ fn pack(own: &Path, folder: &Path, kernel: &str) -> Result<(), MachineError> {
     at(&path, archive.end())?;
     at(&inside, fs::write(&inside, script(own)))?;
     let agent = own.join("agent");
-    at(
-        &agent,
-        fs::write(&agent, "#!/bin/sh\nshift\nexec sh -c \"$*\"\n"),
-    )?;
-    said(Command::new("chmod").arg("+x").arg(&agent)).map(drop)
+    let text = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+    process::write_program(&agent, text).map_err(Into::into)
 }
 
 /// Returns the guest's init script.

@@ -251,10 +251,8 @@ pub fn parent_of(pid: i32) -> i32 {
 
 /// Creates a command for `--launch-agent` that replaces ssh and starts all daemons on this host.
 pub fn agent(folder: &Path) -> String {
-    use std::os::unix::fs::PermissionsExt;
     let agent = folder.join("agent");
-    std::fs::write(&agent, "#!/bin/sh\nshift; exec sh -c \"$1\"\n").unwrap();
-    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    bounded::write_program(&agent, "#!/bin/sh\nshift; exec sh -c \"$1\"\n").unwrap();
     agent.display().to_string()
 }
 

@@ -117,9 +117,7 @@ fn a_restarted_job_has_the_limit_of_open_files_of_the_first_start() {
         "#!/bin/sh\nulimit -Sn 200\nexec {} \"$@\"\n",
         mpirun.display()
     );
-    std::fs::write(&limited, text).expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&limited, mode).expect("made executable");
+    bounded::write_program(&limited, &text).expect("written");
     let job = Job::command(&by).under(&limited).ranks(2);
     let job = job.arg(tests::compile("checkpoints")).arg("30");
     let job = with_self(job.env("CHECKPOINTS", "request 7 die 21"), kept.path());

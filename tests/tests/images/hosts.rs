@@ -6,7 +6,6 @@ use super::stops::{
 use super::{PROGRAM, ctl, folder, has_criu, numbers, result, script};
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tests::hosts::Hosts;
@@ -192,8 +191,7 @@ pub(super) fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
         "#!/bin/sh\ntest $1 = h1 && export H1=1\nexec {} \"$@\"\n",
         hosts.in_place_of_ssh().display()
     );
-    fs::write(&path, text).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    bounded::write_program(&path, &text).expect("written");
     path
 }
 
