@@ -16,6 +16,7 @@
 use crate::functions::id_of;
 use mpi_base::clock::now_ns;
 use mpi_base::cpu::this_thread;
+use mpi_base::race_detectors;
 use mpi_base::state::{About, ThreadWaits};
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -80,6 +81,9 @@ static POLLED_IDLE_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Describes waits from now on, in a process with this number of lanes.
 pub fn begin(page: &'static ThreadWaits, lanes: usize, sources: Sources) {
+    // Threads of several lanes access these words with atomic loads and stores.
+    race_detectors::exclude(page);
+    race_detectors::exclude(&POLLS);
     let _ = DESCRIPTION.set((page, sources));
     COUNT.store(lanes.min(LANES), Relaxed);
 }

@@ -4,7 +4,7 @@
 
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)
 
-static volatile int over;
+static _Atomic int over;
 
 static void *reads(void *data)
 {

@@ -67,7 +67,9 @@ fn helgrind_knows_that_threads_take_turns_in_the_library() {
     }
     let arguments = ["--tool=helgrind", "--quiet", "--error-exitcode=9"];
     let program = compile("handed_over");
-    hand_over("1", "valgrind", &arguments, program.as_ref());
+    for lanes in ["1", "4"] {
+        hand_over(lanes, "valgrind", &arguments, program.as_ref());
+    }
 }
 
 #[test]

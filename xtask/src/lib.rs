@@ -1,6 +1,6 @@
 //! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests |
-//! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | checkpoints | gen | install | package |
-//! fpga | kit | firmware | nightly-qemu | nightly-verbs | bench`.
+//! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | checkpoints | races | gen | install |
+//! package | fpga | kit | firmware | nightly-qemu | nightly-verbs | bench`.
 //!
 //! On a fresh Debian machine with Rust, gcc and git,
 //! each task is one command, and prints its result.
@@ -40,6 +40,7 @@ pub mod package;
 pub mod packages;
 pub mod plugin_tables;
 pub mod pnetcdf;
+pub mod races;
 pub mod regions;
 pub mod registers;
 pub mod rsmpi;

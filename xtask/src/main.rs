@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::{
     bench, bug_suites, cargo::Profile, checkpoints, demo, firmware, fpga, generate, guests, hpcc,
-    install, kit, mpi4py, mpich_tests, package, pnetcdf, rsmpi, test, verbs,
+    install, kit, mpi4py, mpich_tests, package, pnetcdf, races, rsmpi, test, verbs,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -39,6 +39,8 @@ enum Task {
     BugSuites(bug_suites::Options),
     /// Stop and kill jobs with checkpoints many times, and restart them
     Checkpoints(checkpoints::Options),
+    /// Run programs with threads under ThreadSanitizer, on an instrumented library
+    Races(races::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
         Task::BugSuites(options) => bug_suites::run(&options).map_err(|e| e.to_string()),
         Task::Checkpoints(options) => checkpoints::run(&options).map_err(|e| e.to_string()),
+        Task::Races(options) => races::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install {
             prefix,

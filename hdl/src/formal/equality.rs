@@ -113,7 +113,15 @@ fn vhdl_as_verilog(
             .map(|(name, value)| format!("-g{name}={value}")),
     );
     arguments.push(design.top.to_owned());
-    Tool::GHDL.run("synthesis of the VHDL", arguments, folder, LIMIT)
+    let log = Tool::GHDL.run("synthesis of the VHDL", arguments, folder, LIMIT)?;
+    Ok(without_warnings(&log))
+}
+
+/// Returns the Verilog in GHDL's output, which begins with warnings, for example about a signal that no statement assigns.
+fn without_warnings(log: &str) -> String {
+    let is_warning = |line: &&str| !line.starts_with("module ");
+    let lines: Vec<&str> = log.lines().skip_while(is_warning).collect();
+    lines.join("\n") + "\n"
 }
 
 /// Writes the flattened netlist of device cells to `other.v`, under the name of the design's top module.
@@ -140,4 +148,18 @@ fn synthesise(
             LIMIT,
         )
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_ghdl_are_no_part_of_its_verilog() {
+        let verilog = "module a\n  (input b);\nendmodule\nmodule c;\nendmodule\n";
+        let warning =
+            "a.vhd:208:10:warning: signal \"q\" is never assigned\n  signal q : bit;\n         ^\n";
+        assert_eq!(without_warnings(verilog), verilog);
+        assert_eq!(without_warnings(&(warning.to_owned() + verilog)), verilog);
+    }
 }

@@ -24,6 +24,7 @@ use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, thread_waits as thread_waits_of};
 use mpi_base::param::Source;
+use mpi_base::race_detectors;
 use mpi_base::state::ThreadWaits;
 use mpi_core::Engine;
 use mpi_core::btl::{self, OpenContext};
@@ -331,6 +332,10 @@ fn install(base: &Engine, engines: Vec<Engine>) {
             // `MPI_Init` runs once, so no engine is installed yet.
             let _ = contents.engine.set(engine);
         });
+    }
+    // Threads of other lanes read the counts with atomic loads.
+    for lane in &ALL {
+        race_detectors::exclude(&lane.polls);
     }
     limit_direct();
     follow(comm_made, comm_freed);

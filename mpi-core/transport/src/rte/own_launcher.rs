@@ -100,6 +100,15 @@ mod tests {
     #[test]
     fn without_a_record_all_variables_count() {
         assert!(of_connection(&env(None), 0, 2, None).has(MEMORY));
-        assert!(!has_inner_port(&env(None)));
+    }
+
+    #[test]
+    fn a_port_belongs_to_an_inner_launcher_only_beside_a_record() {
+        let has_inner_port = |variables: &[&str]| {
+            let variables = variables.iter().map(|name| (name.into(), "1".into()));
+            has_inner_port(&variables.collect())
+        };
+        assert!(has_inner_port(&[RECORD, "PMI_PORT"]));
+        assert!(!has_inner_port(&["PMI_PORT"]) && !has_inner_port(&[RECORD]));
     }
 }
