@@ -25,7 +25,7 @@ const AHEAD: u32 = 8;
 const AT_ONCE: u32 = (16 << 10) / UNIT as u32;
 
 /// Number of units of blocks after which units for later laps are populated, while the consumer
-/// reads the last block: a page in a dialogue, as many units as were written in a stream.
+/// reads the last block: a page in a dialogue, and the number of written units in a stream.
 const PERIOD: u32 = (32 << 10) / UNIT as u32;
 const PAGE: u32 = (4 << 10) / UNIT as u32;
 
@@ -382,7 +382,7 @@ impl Producer {
     /// Returns the position for a block while only a part of the span is open.
     ///
     /// If the consumer keeps up, the next lap begins at the end of the open part.
-    /// If it lags, short blocks open more of the span, as many as the sender may send ahead.
+    /// If it lags, short blocks open more of the span, so that the sender can send ahead.
     /// Long blocks wait instead: that takes less time than new pages for them.
     #[cold]
     fn block_of_open_part(&mut self, units: u32) -> Option<Kind> {

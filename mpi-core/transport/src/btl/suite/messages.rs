@@ -84,7 +84,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
         // The refused message must be accepted after a poll of the receiver; a decorator may skip polls.
         let mut polls = 0;
         while send_numbered(net.from(), net.endpoint(), sent, len).is_err() {
-            assert!(polls < 1_000, "{len} bytes are refused for ever");
+            assert!(polls < 1_000, "{len} bytes are still refused");
             polls += 1;
             net.pump(&sink);
         }
