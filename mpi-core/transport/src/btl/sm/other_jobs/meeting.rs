@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The caller (the connecting process) does not wait: its first message fits into the socket's buffer, and the segment may contain messages before the first message is read.
-//! A process ends its direction of the stream when both processes have sent their disconnect message (GOODBYE) and it has read the other process's messages.
+//! A process ends its direction of the stream when both processes have sent their disconnect message and it has read the other process's messages.
 //! If the stream ends without a disconnect message, the process at the other end has died.
 //!
 //! Only callers of the same user that know the secret are accepted.
