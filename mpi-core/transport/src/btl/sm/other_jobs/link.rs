@@ -29,6 +29,8 @@ pub(super) struct Link {
     /// The other process as an endpoint of `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
+    /// True if this segment is or was the outlet, so it may contain messages that the other process has not read.
+    has_written: Cell<bool>,
     /// True if this process has sent its disconnect message; after it, this process writes no messages.
     has_said: Cell<bool>,
     /// True if the other process's disconnect message has arrived; after it, that process writes no messages.
@@ -61,6 +63,7 @@ impl Link {
             sm,
             to: Endpoint(other),
             socket,
+            has_written: Cell::new(false),
             has_said: Cell::new(false),
             has_heard: Cell::new(false),
         }
@@ -84,16 +87,27 @@ impl Link {
         self.has_heard.get()
     }
 
-    /// Returns true if this process has sent its disconnect message.
-    pub fn has_said(&self) -> bool {
-        self.has_said.get()
-    }
-
     /// Sends the disconnect message if it has not been sent.
     pub fn say_goodbye(&self) {
         if !self.has_said.replace(true) {
             meeting::say_goodbye(self.socket());
         }
+    }
+
+    /// Records that this segment is the outlet.
+    pub fn begin_to_write(&self) {
+        self.has_written.set(true);
+    }
+
+    /// Returns true if this segment is or was the outlet.
+    pub fn has_written(&self) -> bool {
+        self.has_written.get()
+    }
+
+    /// Reports to the other process that this process has read all of its messages.
+    /// Both disconnect messages must have been exchanged.
+    pub fn confirm(&self) {
+        meeting::confirm(self.socket());
     }
 
     /// Delivers all messages that the other process has written so far. Returns their number.

@@ -4,10 +4,12 @@
 //! card, key "sm":   machine u64 | name u64 | secret u64
 //! caller -> socket: secret u64 | caller's name u64, and the memory's descriptor
 //! either -> other:  GOODBYE, the last message to this segment has been written
+//! either -> other:  end of the stream, all messages in this segment have been read
 //! ```
 //!
 //! The caller (the connecting process) does not wait: its first message fits into the socket's buffer, and the segment may contain messages before the first message is read.
-//! The socket remains open until both processes have sent their disconnect message. If it is closed without a disconnect message, the process at the other end has died.
+//! A process ends its direction of the stream when both processes have sent their disconnect message and it has read the other process's messages.
+//! If the stream ends without a disconnect message, the process at the other end has died.
 //!
 //! Only callers of the same user that know the secret are accepted.
 //! A caller that sends nothing is dropped after [`PATIENCE`], and does not block other callers.
@@ -18,8 +20,8 @@ use rustix::event::epoll;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, connect, listen, recv, send, socket_with,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    accept_with, bind, connect, listen, recv, send, shutdown, socket_with,
 };
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -145,8 +147,8 @@ pub(super) struct Caller {
 pub(super) enum End {
     /// The other process writes no more messages to this segment, but still reads it.
     Goodbye,
-    /// The other process has closed its end.
-    /// If its disconnect message arrived before, the process has disconnected; otherwise it has died.
+    /// The other process reads the segment no more.
+    /// If its disconnect message arrived before, it has read all messages or has left MPI; otherwise it has died.
     Closed,
 }
 
@@ -165,6 +167,12 @@ pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
 pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = send(socket, &[GOODBYE], flags);
+}
+
+/// Ends this process's direction of the stream: this process has read all messages of the other process,
+/// whose disconnect message has arrived.
+pub(super) fn confirm(socket: BorrowedFd<'_>) {
+    let _ = shutdown(socket, Shutdown::Write);
 }
 
 /// The socket on which this process accepts processes of other jobs.

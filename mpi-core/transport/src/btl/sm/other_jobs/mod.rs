@@ -19,19 +19,25 @@
 //!
 //! * A process sends its messages through one segment, its outlet.
 //!   It has created the outlet itself, or the other process has created it.
+//! * A process that attaches to a new segment first reads all messages in the older segments.
+//!   So a segment that this process creates can follow any earlier outlet.
 //!   A segment that the other process has created becomes the outlet only
-//!   if no segment is open in which this process has sent a disconnect message,
-//!   because the other process must read the data in such a segment first.
+//!   if all earlier outlets are closed, because the other process must read them first.
+//!   A process that has left MPI has closed its segments without waiting for the other process.
+//!   So in later sessions it sends only through segments that it creates.
 //! * When the last communicator that contains the other process is freed,
 //!   this process sends its disconnect message only in its outlet.
 //!   A segment that the other process has created and to which this process never wrote stays open:
 //!   it may belong to the next connection.
-//! * A process replies to a disconnect message with its own, and closes the segment.
+//! * A process replies to a disconnect message with its own, after it has read all messages.
 //!   The exception is this process's outlet, if a communicator still contains the other process:
 //!   then this process continues to write, and the other process to read,
 //!   until this process disconnects.
-//! * A segment is closed when both processes have sent their disconnect message,
-//!   so no data in it are left unread.
+//! * When both processes have sent their disconnect message, each reads the other's messages to the end
+//!   and confirms this: it ends its direction of the segment's socket.
+//!   A process closes a segment that is or was its outlet when the other process has confirmed,
+//!   so an open segment shows that messages may be left unread.
+//!   It closes another segment immediately, which is the confirmation.
 //! * The number of the other process is reserved while any segment of the two is open ([`Universe`](crate::universe::Universe)).
 //!   So a connection that arrives before the slower process disconnects gets the same number.
 //! * If the other end of a segment closes without a disconnect message, the other process has died.
@@ -92,6 +98,8 @@ struct OtherJobs {
     busy: Cell<bool>,
     /// True after this process has left MPI, until it starts a new session.
     away: Cell<bool>,
+    /// True if this process has left MPI at least once.
+    has_left: Cell<bool>,
 }
 
 impl OtherJobs {
@@ -121,6 +129,7 @@ impl OtherJobs {
             looks: Cell::new(0),
             busy: Cell::new(false),
             away: Cell::new(false),
+            has_left: Cell::new(false),
         })
     }
 
@@ -134,6 +143,11 @@ impl OtherJobs {
         }
     }
 
+    /// Returns true if this process has an outlet to the peer. If it has none, a segment that the peer has created may become the outlet.
+    fn has_outlet(&self, peer: &Peer) -> bool {
+        peer.has_outlet() || !self.has_left.get() && peer.adopt()
+    }
+
     /// Creates a segment through which this process sends to `proc`, if there is none.
     fn link(&self, proc: ProcId) -> Result<(), String> {
         if self.universe.is_unused(proc) {
@@ -141,7 +155,7 @@ impl OtherJobs {
         }
         match self.peers.known(proc) {
             Some(peer) if peer.is_lost() => return Err("it has been lost".into()),
-            Some(peer) if peer.has_outlet() => return Ok(()),
+            Some(peer) if self.has_outlet(peer) => return Ok(()),
             _ => {}
         }
         let entry = self.entry(proc)?;
@@ -187,7 +201,7 @@ impl OtherJobs {
         let mut delivered = 0;
         for peer in self.peers.iter() {
             let proc = peer.proc();
-            let ended = peer.look(!self.universe.is_unused(proc), sink);
+            let ended = peer.look(|| !self.universe.is_unused(proc), sink);
             delivered += ended.delivered;
             if ended.is_death && !self.universe.is_unused(proc) {
                 let ends = Names::ends(&*self.universe, self.me, proc);
@@ -248,7 +262,7 @@ impl Btl for OtherJobs {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let known = self.peers.known(to.0).filter(|peer| peer.has_outlet());
+        let known = self.peers.known(to.0).filter(|peer| self.has_outlet(peer));
         let peer = match known {
             Some(peer) => peer,
             None => {
@@ -332,7 +346,8 @@ impl Connections for OtherJobs {
 
     fn disconnect(&self, peer: ProcId) {
         if let Some(known) = self.peers.known(peer) {
-            self.give_up(peer, known.part());
+            known.part();
+            self.give_up(peer, 0);
         }
     }
 
@@ -346,6 +361,7 @@ impl Connections for OtherJobs {
         }
         self.meeting.borrow_mut().close();
         self.away.set(true);
+        self.has_left.set(true);
     }
 }
 

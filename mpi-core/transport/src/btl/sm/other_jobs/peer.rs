@@ -1,8 +1,9 @@
 //! The state of a process of another job on this node: the segments shared with it.
 //!
 //! A process sends through one segment, its *outlet*,
-//! until it sends its disconnect message in this segment. So messages keep their order.
-//! A process reads all segments.
+//! until it sends its disconnect message in this segment.
+//! A process reads all segments. The next outlet is a segment of which the peer reads
+//! only after it has read all earlier outlets. So messages keep their order.
 
 use super::link::Link;
 use super::meeting::End;
@@ -87,6 +88,7 @@ impl Peer {
 
     /// Stores a segment that this process has created, as the new outlet.
     pub fn set_made(&self, link: Link) {
+        link.begin_to_write();
         self.outlet.set(Some(self.keep(link)));
     }
 
@@ -98,15 +100,21 @@ impl Peer {
         delivered
     }
 
-    /// Returns true if this process has an outlet.
-    /// If it has none, a segment that the peer has created becomes the outlet,
-    /// unless a segment is open in which this process has sent its disconnect message.
     pub fn has_outlet(&self) -> bool {
-        if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
-            let is_there = |slot: &Slot| slot.borrow().is_some();
-            self.outlet.set(self.slots().position(is_there));
-        }
         self.outlet.get().is_some()
+    }
+
+    /// Makes a segment that the peer has created the outlet,
+    /// unless an open segment may contain messages that the peer has not read.
+    /// Returns true if there is an outlet now.
+    pub fn adopt(&self) -> bool {
+        if !self.each(Link::has_written).any(|written| written) {
+            let is_there = |slot: &Slot| slot.borrow().is_some();
+            let brought = self.slots().position(is_there);
+            self.outlet.set(brought);
+            self.with_outlet(Link::begin_to_write);
+        }
+        self.has_outlet()
     }
 
     /// Calls `what` with the outlet; returns `None` if there is no outlet.
@@ -145,22 +153,18 @@ impl Peer {
         self.each(|link| link.sm.cut(link.to)).for_each(drop);
     }
 
-    /// Disconnects from the process in the outlet. Returns the number of closed segments.
+    /// Disconnects from the process in the outlet. The segment is closed when the peer has read it.
     ///
     /// A segment to which this process never wrote stays open,
     /// because the peer may have created it for its next messages.
-    pub fn part(&self) -> usize {
-        let Some(slot) = self.outlet.take().and_then(|at| self.slots.get(at)) else {
-            return 0;
-        };
-        let is_over = slot.borrow().as_ref().is_some_and(|link| {
+    pub fn part(&self) {
+        self.with_outlet(|link| {
             link.say_goodbye();
-            link.has_heard()
+            if link.has_heard() {
+                link.confirm();
+            }
         });
-        // During `progress` the segment is borrowed and cannot be removed here.
-        // In this case the peer closes its end, which a later poll detects.
-        let taken = slot.try_borrow_mut().ok().filter(|_| is_over);
-        taken.is_some_and(|mut slot| slot.take().is_some()).into()
+        self.outlet.set(None);
     }
 
     /// Sends the disconnect message in all segments and closes them, because this process leaves MPI. Returns the number of segments.
@@ -171,26 +175,32 @@ impl Peer {
     }
 
     /// Handles the segments in which the peer has disconnected or died, after delivering their messages.
-    /// `is_used` is true if a communicator still contains the peer.
-    pub fn look(&self, is_used: bool, sink: &dyn Sink) -> Ended {
+    /// `is_used` returns true if a communicator still contains the peer.
+    pub fn look(&self, is_used: impl Fn() -> bool, sink: &dyn Sink) -> Ended {
         let mut ended = Ended::default();
         for (at, slot) in self.slots().enumerate() {
-            let is_outlet = self.outlet.get() == Some(at);
             let is_over = slot.borrow().as_ref().is_some_and(|link| {
                 let Some(end) = link.end() else { return false };
                 ended.delivered += link.drain(sink);
-                ended.has_parted |= is_outlet && is_used && link.has_heard();
+                // The sink may have sent messages, and may have connected or disconnected.
+                let is_outlet = self.outlet.get() == Some(at);
+                let stays = is_outlet && is_used();
+                ended.has_parted |= stays && link.has_heard();
                 ended.is_death |= end == End::Closed && !link.has_heard();
-                let stays = end == End::Goodbye && is_outlet && is_used;
-                if !stays {
-                    link.say_goodbye();
+                if end == End::Goodbye && stays {
+                    return false;
                 }
-                !stays
-            });
-            if is_over {
                 if is_outlet {
                     self.outlet.set(None);
                 }
+                link.say_goodbye();
+                if end == End::Goodbye && link.has_written() {
+                    link.confirm();
+                    return false;
+                }
+                true
+            });
+            if is_over {
                 ended.closed += usize::from(slot.take().is_some());
             }
         }

@@ -152,8 +152,12 @@ fn a_goodbye_of_the_slower_side_does_not_end_what_the_faster_one_has_begun_anew(
         come(&b, &a, slower, 3);
         come(&a, &b, again, 3);
     }
-    until(&a, &Nothing, || links(&a, again) == 1);
-    until(&b, &Nothing, || links(&b, slower) == 1);
+    // The first segment is closed after each process has confirmed that it has read all messages.
+    // Each process has created a segment since, the slower one because the first segment was still open.
+    until(&a, &Nothing, || {
+        b.progress(&Nothing);
+        links(&a, again) == 2 && links(&b, slower) == 2
+    });
 }
 
 #[test]
@@ -175,11 +179,40 @@ proptest! {
 
     #[test]
     fn every_encounter_has_its_own_messages_and_its_own_end(course in courses()) {
-        let open = |universe: &Arc<Universe>| -> Box<dyn Btl> {
-            Box::new(OtherJobs::open(&Params::default(), universe).unwrap())
-        };
         suite::every_encounter_has_its_own_messages_and_its_own_end(open, course);
     }
+}
+
+fn open(universe: &Arc<Universe>) -> Box<dyn Btl> {
+    Box::new(OtherJobs::open(&Params::default(), universe).unwrap())
+}
+
+#[test]
+fn a_segment_of_the_peer_becomes_the_outlet_only_after_the_peer_has_read_the_earlier_outlet() {
+    use suite::Act::{Meet, Part, Poll, Send};
+    let (a, b) = (false, true);
+    // At the end, b has disconnected in a's second segment, which a has not read,
+    // and a's third segment is open. In a's table, the third one precedes the second one.
+    let course = [
+        (a, Meet),
+        (a, Send),
+        (a, Part),
+        (a, Meet),
+        (a, Send),
+        (b, Poll(70)),
+        (b, Meet),
+        (a, Part),
+        (a, Meet),
+        (b, Send),
+        (a, Poll(70)),
+        (b, Send),
+        (a, Send),
+        (b, Poll(70)),
+        (b, Part),
+        (b, Meet),
+        (b, Send),
+    ];
+    suite::every_encounter_has_its_own_messages_and_its_own_end(open, course.into());
 }
 
 #[test]
@@ -265,6 +298,40 @@ fn a_process_that_has_left_is_not_reached_until_it_comes_back() {
     assert!(matches!(a.reach(OTHER), Reach::No(why) if why.contains("is not reached")));
     b.progress(&Nothing);
     come(&a, &b, OTHER, 1);
+}
+
+#[test]
+fn what_a_process_writes_after_it_has_come_back_does_not_overtake_what_it_wrote_before() {
+    let [(a, _), (b, of_b)] = pair();
+    let meet_again = || {
+        of_b.release([OTHER].into_iter());
+        b.disconnect(OTHER);
+        of_b.hold([OTHER].into_iter());
+    };
+    // Both processes create a segment, and b disconnects in its own, so b's first slot becomes free.
+    for btl in [&a, &b] {
+        send_numbered(btl, endpoint(btl, OTHER), 0, 100).unwrap();
+    }
+    let sink = Watch::default();
+    until(&a, &sink, || links(&a, OTHER) == 2);
+    until(&b, &sink, || links(&b, OTHER) == 2);
+    meet_again();
+    until(&a, &sink, || links(&a, OTHER) == 1);
+    until(&b, &sink, || links(&b, OTHER) == 1);
+    // Now b disconnects in a's segment, too, so b's next message needs a new segment, which gets the first slot.
+    send_numbered(&b, endpoint(&b, OTHER), 1, 100).unwrap();
+    meet_again();
+    send_numbered(&a, endpoint(&a, OTHER), 1, 100).unwrap();
+    a.shutdown();
+    a.progress(&sink);
+    send_numbered(&b, endpoint(&b, OTHER), 2, 100).unwrap();
+    until(&a, &sink, || links(&a, OTHER) == 1);
+    send_numbered(&a, endpoint(&a, OTHER), 2, 100).unwrap();
+    let sink = Watch::default();
+    until(&b, &sink, || sink.keep.len() == 2);
+    let numbers = sink.keep.0.borrow();
+    let numbers: Vec<u64> = numbers.iter().map(|(header, _)| header[0]).collect();
+    assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
