@@ -222,19 +222,8 @@ impl Node {
     /// The caller may close its descriptor.
     pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
-        let nlocal = layout.nlocal;
-        if rank >= nlocal {
-            return Err(NodeError::NoSuchRank { rank, nlocal });
-        }
         let segment = map(&fd, layout.total())?;
-        let control = segment
-            .at::<Control>(layout.control(rank))
-            .ok_or(NodeError::NotANode)?;
-        control
-            .presence
-            .pid
-            .compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed)
-            .map_err(|pid| NodeError::Claimed { rank, pid })?;
+        succession::replace_process(&segment, &layout, rank, 0)?;
         Ok(Claim {
             file: file_len(&fd).unwrap_or(0),
             memory_file: MemoryFile::keep(&fd),

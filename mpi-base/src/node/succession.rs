@@ -13,30 +13,35 @@ use super::control::Control;
 use super::error::NodeError;
 use super::file_len;
 use super::head::{map, read_head};
+use super::layout::Layout;
 use crate::atomic::Ordering;
+use crate::mem::Segment;
 
 /// Takes over the claim of rank `rank` from process `ended`, which has ended.
 /// Of several processes that call this function, one succeeds; the others get the error that this process has claimed the rank.
 pub fn succeed(fd: impl AsFd, rank: u32, ended: u32) -> Result<(), NodeError> {
     let layout = read_head(&fd)?;
+    let segment = map(&fd, layout.public_len())?;
+    replace_process(&segment, &layout, rank, ended)
+}
+
+/// Replaces the process ID `from` in the claim of rank `rank` by that of this process; 0 is the ID in an unclaimed rank.
+pub(super) fn replace_process(
+    segment: &Segment,
+    layout: &Layout,
+    rank: u32,
+    from: u32,
+) -> Result<(), NodeError> {
     let nlocal = layout.nlocal;
     if rank >= nlocal {
         return Err(NodeError::NoSuchRank { rank, nlocal });
     }
-    let segment = map(&fd, layout.public_len())?;
     let control = segment
         .at::<Control>(layout.control(rank))
         .ok_or(NodeError::NotANode)?;
     // The exchange only selects one process, and no other data depend on it.
-    control
-        .presence
-        .pid
-        .compare_exchange(
-            ended,
-            std::process::id(),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        )
+    let (to, pid) = (std::process::id(), &control.presence.pid);
+    pid.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
         .map(drop)
         .map_err(|pid| NodeError::Claimed { rank, pid })
 }

@@ -54,7 +54,7 @@ pub struct Producer {
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
     populated: u32,
-    /// Number of units of blocks since units were last populated for a later lap.
+    /// Number of units written since pages were last populated for a later lap.
     since: u32,
     /// Number of cells after the first cell of the last message.
     more: u32,
