@@ -24,6 +24,10 @@ const AHEAD: u32 = 8;
 /// A new page takes 0.3 to 5 us, and the consumer waits in this time.
 const AT_ONCE: u32 = (16 << 10) / UNIT as u32;
 
+/// Number of units of the longest block that may open more of a span in which the consumer lags:
+/// 8 KiB, the longest eager message of shared memory. Longer blocks are fragments.
+const SHORT: u32 = (8 << 10) / UNIT as u32;
+
 /// Number of units of blocks after which units for later laps are populated, while the consumer
 /// reads the last block: a page in a dialogue, and the number of written units in a stream.
 const PERIOD: u32 = (32 << 10) / UNIT as u32;
@@ -53,9 +57,12 @@ pub struct Producer {
     /// The offset in units from which on the producer tries to restart; more after a failed try.
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
-    populated: u32,
+    pub(super) populated: u32,
     /// Number of units written since pages were last populated for a later lap.
     since: u32,
+    /// Number of units written since the sender last polled for messages, while the span has
+    /// pages that are not populated.
+    run: u32,
     /// Number of cells after the first cell of the last message.
     more: u32,
     /// The sequence number of the cell at which the consumer's counts were last polled in advance.
@@ -83,6 +90,7 @@ impl Producer {
             again_from: lap,
             populated: 0,
             since: 0,
+            run: 0,
             more: 0,
             asked: 0,
             longest: shape.longest(),
@@ -143,21 +151,21 @@ impl Producer {
     /// Populates units of a span that is used cyclically for later laps, in proportion to the
     /// `units` that were just published.
     ///
-    /// In a stream of short blocks, the consumer is more than a `LAP` behind and does not wait for
-    /// the producer, so the producer populates more.
+    /// In a stream of short blocks, the sender writes more than a `LAP` without polling for
+    /// messages. The consumer does not wait for it, so the producer populates as much as it writes.
     #[cold]
     fn populate_in_proportion(&mut self, units: u32) {
         if !self.is_cycled() {
             return;
         }
+        self.run = self.run.saturating_add(units);
         self.since += units;
         let periods = self.since / PERIOD;
         if periods == 0 {
             return;
         }
         self.since %= PERIOD;
-        self.look();
-        let is_stream = units <= AT_ONCE && self.lap_space.unread() > LAP;
+        let is_stream = units <= SHORT && self.run > LAP;
         let each = if is_stream { PERIOD } else { PAGE };
         let to = (self.populated + periods * each).min(self.span);
         if to > self.populated {
@@ -302,6 +310,12 @@ impl Producer {
         }
     }
 
+    /// Begins a run: the sender has polled for messages since its last message.
+    #[inline(always)]
+    pub fn begin_run(&mut self) {
+        self.run = 0;
+    }
+
     /// Returns true if the producer owns `count` cells.
     /// The consumer may have released more cells, but its counts are polled rarely,
     /// because each poll costs both sides a round trip.
@@ -400,9 +414,9 @@ impl Producer {
         let is_ahead_of_consumer = self.lap_space.unread() <= self.lap_space.next();
         let may_open = is_ahead_of_consumer && end <= self.span;
         let opens = match found {
-            Some(Kind::BytesAtStart) => lags && units <= AT_ONCE,
+            Some(Kind::BytesAtStart) => lags && units <= SHORT,
             Some(_) => false,
-            None => units <= AT_ONCE || !lags,
+            None => units <= SHORT || !lags,
         };
         if may_open && opens {
             self.lap_space.set_span(end.max(self.lap_space.span()));

@@ -108,6 +108,7 @@ fn payloads_of_every_length_arrive_whole() {
 const BLOCK: usize = 2 << 10;
 
 /// Sends `count` messages of [`BLOCK`] bytes, of which at most `behind` are unread at any time.
+/// If none may be unread, the sender polls after each message, as in a dialogue.
 /// Returns the distance in bytes from the first to the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
     let (tx, rx) = ring(16, NEAR as u32);
@@ -120,6 +121,9 @@ fn stretch_of(mut tx: Producer, mut rx: Consumer, behind: u64, count: u64) -> us
         push(&mut tx, n, BLOCK).unwrap();
         if n < behind {
             continue;
+        }
+        if behind == 0 {
+            tx.begin_run();
         }
         let place = rx.pop(|m| match m.body {
             Body::Here(bytes) => bytes.as_ptr().addr(),
@@ -190,8 +194,34 @@ fn a_span_that_is_cycled_through_is_opened_slowly_in_a_dialogue_and_quickly_in_a
     assert_eq!(used(0, 32 + 36 + 40), 80);
     // After 32 KiB for each of the other 176 pages, the next lap uses all of the span.
     assert_eq!(used(0, 176 * 16 + 800), 2 * NEAR / KIB);
-    // A consumer that is 96 KiB behind meets the whole span in the second lap.
+    // A sender that does not poll is in a stream; the second lap uses the whole span.
     assert_eq!(used(48, 1_000), 2 * NEAR / KIB);
+    assert_eq!(used(1, 1_000), 2 * NEAR / KIB);
+}
+
+/// The fragments of one message are sent in a row, too, but they are at most 64 KiB of short blocks.
+#[test]
+fn runs_of_a_lap_are_a_dialogue_and_longer_ones_are_a_stream() {
+    const KIB: usize = 1 << 10;
+    let populated = |run: u64, len: usize| {
+        let (mut tx, mut rx) = ring(128, 2 * NEAR as u32);
+        tx.populate_first(64 * KIB);
+        for n in 0..(2 * NEAR / len) as u64 {
+            push(&mut tx, n, len).unwrap();
+            assert!(pop(&mut rx, n, len));
+            rx.give_back();
+            if n % run == run - 1 {
+                tx.begin_run();
+            }
+        }
+        tx.populated as usize * UNIT / KIB
+    };
+    let slowly = 64 + 2 * NEAR / (8 * KIB);
+    assert_eq!(populated(1, 8 * KIB), slowly);
+    assert_eq!(populated(8, 8 * KIB), slowly);
+    // Blocks that are longer than eager messages are fragments.
+    assert_eq!(populated(64, 16 * KIB), slowly);
+    assert!(populated(64, 8 * KIB) > 3 * slowly);
 }
 
 #[test]
@@ -201,17 +231,19 @@ fn a_consumer_that_lags_gets_short_blocks_in_new_pages_and_long_ones_after_it_ha
         assert_eq!(push(&mut tx, n, 8 << 10), Ok(()));
     }
     (0..48).for_each(|n| assert!(pop(&mut rx, n, 8 << 10)));
-    let long = 64 << 10;
-    let (mut tx, mut rx) = ring(64, 8 * long as u32);
-    for n in 0..3 {
-        assert_eq!(push(&mut tx, n, long), Ok(()));
+    // A ring begins with 64 KiB, and three long blocks open it as far as they reach.
+    for (long, count) in [(64 << 10, 3), (16 << 10, 4)] {
+        let (mut tx, mut rx) = ring(64, 8 * (64 << 10));
+        for n in 0..count {
+            assert_eq!(push(&mut tx, n, long), Ok(()));
+        }
+        assert_eq!(push(&mut tx, count, long), Err(Full));
+        assert!(!tx.has_room(long) && tx.has_room(8 << 10));
+        assert!(pop(&mut rx, 0, long));
+        rx.give_back();
+        assert_eq!(push(&mut tx, count, long), Ok(()));
+        assert!((1..=count).all(|n| pop(&mut rx, n, long)));
     }
-    assert_eq!(push(&mut tx, 3, long), Err(Full));
-    assert!(!tx.has_room(long) && tx.has_room(8 << 10));
-    assert!(pop(&mut rx, 0, long));
-    rx.give_back();
-    assert_eq!(push(&mut tx, 3, long), Ok(()));
-    assert!((1..4).all(|n| pop(&mut rx, n, long)));
 }
 
 #[test]

@@ -142,6 +142,8 @@ impl Outgoing {
     pub fn go_on(&mut self, looks: u32) {
         if self.goes_on(looks) {
             self.producer.expect_next();
+        } else {
+            self.producer.begin_run();
         }
         self.looks = looks;
     }
