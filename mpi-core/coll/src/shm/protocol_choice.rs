@@ -82,11 +82,20 @@ pub struct ProtocolChoice<M> {
     me: u32,
     members: u32,
     /// For each class, the protocol until the first plan applies.
-    first: [Way; CLASSES],
+    first: [First; CLASSES],
     /// For each class, the number of calls that this rank has begun.
     begun: OnceCell<Box<[Cell<u64>]>>,
     /// Rank 0's measurements; unused on other ranks.
     decider: RefCell<Decider>,
+}
+
+/// How the calls of a class begin.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    /// The protocol until the first plan applies.
+    pub way: Way,
+    /// True if pieces of long blocks are first tried late ([`first_trial`]), because single copies are rarely slower.
+    pub is_late: bool,
 }
 
 /// A class of calls: those of one collective with lengths of one order of magnitude.
@@ -98,13 +107,9 @@ impl Class {
         Class(call as usize * ORDERS + order_of(bytes))
     }
 
-    /// Returns the number of calls before the first trial of pieces.
-    /// Calls that only move data try them late, because single copies are rarely slower for them ([`first_trial`]).
-    fn first_trial_of_pieces(self) -> u64 {
-        match moves_data(CallId::ALL[self.0 / ORDERS]) {
-            true => u64::from(first_trial(self.0 % ORDERS, LATE_FROM)),
-            false => 0,
-        }
+    /// Returns the number of calls before the first trial of pieces, if they are tried late.
+    fn late_trial_of_pieces(self) -> u64 {
+        u64::from(first_trial(self.0 % ORDERS, LATE_FROM))
     }
 
     /// Returns the classes of a collective, from the shortest data to the longest, each with one length in bytes that belongs to it.
@@ -212,10 +217,14 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         memory: M,
         me: u32,
         members: u32,
-        first: impl Fn(CallId, u64) -> Way,
+        first: impl Fn(CallId, u64) -> First,
     ) -> Option<ProtocolChoice<M>> {
         let fits = me < members && memory.len() >= words(members);
-        let mut firsts = [Way::Copy; CLASSES];
+        let unknown = First {
+            way: Way::Copy,
+            is_late: false,
+        };
+        let mut firsts = [unknown; CLASSES];
         for call in CallId::ALL {
             for (class, bytes) in Class::all_of(call) {
                 firsts[class.0] = first(call, bytes);
@@ -241,7 +250,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     }
 
     fn plan(&self, class: Class) -> Plan {
-        let first = self.first[class.0];
+        let first = self.first[class.0].way;
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
@@ -276,8 +285,9 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             number,
             began,
             is_early: can_copy
-                && self.first[class.0] == Way::Copy
-                && call < class.first_trial_of_pieces(),
+                && self.first[class.0].way == Way::Copy
+                && self.first[class.0].is_late
+                && call < class.late_trial_of_pieces(),
         };
         if self.me == 0 {
             self.decide(&plan, call, &measured, finished);
@@ -328,7 +338,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         if !class.ends.is_none_or(finished) {
             return;
         }
-        let first = self.first[measured.class.0];
+        let first = self.first[measured.class.0].way;
         if measured.is_early {
             return;
         }
@@ -392,6 +402,10 @@ mod tests {
         assert_eq!(Plan::from_word(0, Way::Copy), Plan::new(Way::Copy));
     }
 
+    fn first(way: Way, is_late: bool) -> First {
+        First { way, is_late }
+    }
+
     const CALLS: [(CallId, u64); 2] = [(CallId::Bcast, 1 << 16), (CallId::Gather, 1 << 20)];
 
     struct Member<'a> {
@@ -413,7 +427,10 @@ mod tests {
     ) -> Vec<Vec<Way>> {
         let memory: Vec<AtomicU64> = (0..words(members)).map(|_| AtomicU64::new(0)).collect();
         let member = |me| Member {
-            choice: ProtocolChoice::new(&memory[..], me, members, |_, _| Way::Fragments).unwrap(),
+            choice: ProtocolChoice::new(&memory[..], me, members, |_, _| {
+                first(Way::Fragments, false)
+            })
+            .unwrap(),
             number: 0,
             finished: 0,
             under_way: None,
@@ -470,14 +487,14 @@ mod tests {
 
     /// A collective that moves data begins with single copies and tries pieces after 128 calls; one that combines data tries them at once.
     #[test]
-    fn pieces_of_moved_data_are_first_tried_late() {
-        for (call, can_copy, earliest) in [
-            (CallId::Allgather, true, 128),
-            (CallId::Allgather, false, COLD),
-            (CallId::Reduce, true, COLD),
-        ] {
+    fn pieces_are_first_tried_late_if_the_class_says_so() {
+        for (is_late, can_copy, earliest) in
+            [(true, true, 128), (true, false, COLD), (false, true, COLD)]
+        {
+            let call = CallId::Allgather;
             let memory: Vec<AtomicU64> = (0..words(1)).map(|_| AtomicU64::new(0)).collect();
-            let choice = ProtocolChoice::new(&memory[..], 0, 1, |_, _| Way::Copy).unwrap();
+            let choice =
+                ProtocolChoice::new(&memory[..], 0, 1, |_, _| first(Way::Copy, is_late)).unwrap();
             let ways: Vec<Way> = (1..200)
                 .map(|number| {
                     let measured =
@@ -486,11 +503,11 @@ mod tests {
                     measured.way
                 })
                 .collect();
-            let first = ways.iter().position(|way| *way == Way::Fragments);
-            let first = first.expect("a trial") as u64;
+            let tried = ways.iter().position(|way| *way == Way::Fragments);
+            let tried = tried.expect("a trial") as u64;
             assert!(
-                (earliest..=earliest + 2 * LAG).contains(&first),
-                "{call:?}: {first}"
+                (earliest..=earliest + 2 * LAG).contains(&tried),
+                "{is_late} {can_copy}: {tried}"
             );
         }
     }

@@ -16,7 +16,7 @@ use super::layout::{FEW, Lane, Sizes};
 use super::members::LINE;
 use super::params::LongWay;
 use super::protocol_choice::moves_data;
-use super::protocol_choice::{self, ProtocolChoice};
+use super::protocol_choice::{self, First, ProtocolChoice};
 use super::segment_config::SegmentConfig;
 use super::segment_lease::SegmentLease;
 use super::small::{Small, goes_in_rows};
@@ -178,7 +178,10 @@ impl State {
                 let place = at(requests + lens[1]);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let first = |call, bytes| initial_protocol(occupancy, call, bytes);
+                let first = |call, bytes| First {
+                    way: initial_protocol(occupancy, call, bytes),
+                    is_late: tries_pieces_late(occupancy, call),
+                };
                 let choice = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(choice.ok_or_else(outside)?)
             }
@@ -258,7 +261,7 @@ impl Segment {
     }
 }
 
-/// Length in bytes from which calls for which [`is_faster_in_pieces`] is false use single copies until both protocols have been measured:
+/// Length in bytes from which calls for which [`begins_in_pieces`] is false use single copies until both protocols have been measured:
 /// pieces would be the first to touch the cells,
 /// and their page faults cost more time than the single copies.
 const COPIED_FIRST: u64 = 64 << 10;
@@ -271,16 +274,25 @@ const BROADCAST_COPIED: u64 = 512 << 10;
 /// in rows, each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 
-/// Returns true for collectives in which each rank combines data while others copy theirs,
-/// so that pieces are mostly faster if each rank has a core.
-fn is_faster_in_pieces(call: CallId) -> bool {
-    !moves_data(call) && call != CallId::Reduce
+/// Returns true for reduce-scatters and scans.
+/// Their single copies may need temporary memory as long as the data (with `MPI_IN_PLACE`, or for the prefix of the next rank),
+/// and its page faults would cost more time than those of the cells, in each call.
+fn begins_in_pieces(call: CallId) -> bool {
+    !moves_data(call) && !matches!(call, CallId::Reduce | CallId::Allreduce)
+}
+
+/// Returns true for collectives that try pieces only after many calls
+/// ([`first_trial`](crate::trial::first_trial)), because single copies are rarely slower for them.
+///
+/// Oversubscribed ranks reduce faster in pieces, so they try pieces at once.
+fn tries_pieces_late(occupancy: Occupancy, call: CallId) -> bool {
+    moves_data(call) || (occupancy == Occupancy::Dedicated && !begins_in_pieces(call))
 }
 
 /// Returns the protocol of the first calls with long data, if both protocols are measured.
 fn initial_protocol(occupancy: Occupancy, call: CallId, bytes: u64) -> Way {
     match occupancy {
-        Occupancy::Dedicated if bytes < COPIED_FIRST || is_faster_in_pieces(call) => Way::Fragments,
+        Occupancy::Dedicated if bytes < COPIED_FIRST || begins_in_pieces(call) => Way::Fragments,
         Occupancy::Oversubscribed if goes_in_rows(call, occupancy) && bytes < ROWS_COPIED_FIRST => {
             Way::Fragments
         }
@@ -318,9 +330,10 @@ mod tests {
             ),
             (Occupancy::Dedicated, CallId::Bcast, 64 << 10, Way::Copy),
             (Occupancy::Dedicated, CallId::Reduce, 1 << 20, Way::Copy),
+            (Occupancy::Dedicated, CallId::Allreduce, 1 << 20, Way::Copy),
             (
                 Occupancy::Dedicated,
-                CallId::Allreduce,
+                CallId::Exscan,
                 1 << 20,
                 Way::Fragments,
             ),
@@ -354,6 +367,18 @@ mod tests {
                 way,
                 "{call:?} {bytes}"
             );
+        }
+    }
+
+    #[test]
+    fn reductions_try_pieces_late_if_each_rank_has_a_core() {
+        for (occupancy, call, is_late) in [
+            (Occupancy::Dedicated, CallId::Allreduce, true),
+            (Occupancy::Dedicated, CallId::Scan, false),
+            (Occupancy::Oversubscribed, CallId::Allreduce, false),
+            (Occupancy::Oversubscribed, CallId::Bcast, true),
+        ] {
+            assert_eq!(tries_pieces_late(occupancy, call), is_late, "{call:?}");
         }
     }
 

@@ -16,7 +16,8 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct Chosen {
     /// The selected components; set when all members have agreed on them.
-    table: OnceCell<Table>,
+    /// Boxed, since a table of more than 1 KiB would be copied for each spare.
+    table: OnceCell<Box<Table>>,
     purpose: Cell<Purpose>,
     /// The number of the spare that the components become when the communicator is freed.
     spare: Cell<Option<usize>>,
@@ -28,7 +29,7 @@ pub(super) struct Chosen {
 
 impl Chosen {
     pub(super) fn components(&self) -> Option<&dyn Collectives> {
-        self.table.get().map(Table::components)
+        self.table.get().map(|table| table.components())
     }
 
     /// Ends the communicator's use of its components; called when it is freed.
@@ -73,11 +74,11 @@ impl<'a> CollectiveCalls<'a> {
     /// Stores the selected components; called once, by the call that creates the communicator.
     pub(super) fn install(self, components: Box<dyn Collectives>) {
         // `set` succeeds, since `install` is called once.
-        let _ = self.chosen.table.set(Table::new(components));
+        let _ = self.chosen.table.set(Box::new(Table::new(components)));
     }
 
     /// Stores the components of a spare instead of selecting components.
-    pub(super) fn reuse(self, table: Table, spare: usize) {
+    pub(super) fn reuse(self, table: Box<Table>, spare: usize) {
         self.explain(table.components());
         self.becomes_spare(spare);
         let _ = self.chosen.table.set(table);
@@ -92,7 +93,7 @@ impl<'a> CollectiveCalls<'a> {
     /// and if [`CollectiveCalls::share_words`] is possible. All members get the same result.
     pub(super) fn are_reusable(self) -> bool {
         let table = self.chosen.table.get();
-        self.comm.size() as usize <= SHARING && table.is_some_and(Table::is_reusable)
+        self.comm.size() as usize <= SHARING && table.is_some_and(|table| table.is_reusable())
     }
 
     /// Allgather of a few words by a fast call, as a part of another collective call; only if [`CollectiveCalls::are_reusable`].

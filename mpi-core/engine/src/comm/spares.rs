@@ -53,7 +53,7 @@ pub(super) struct Spares {
     /// Number of duplicates, existing or freed, that become spares.
     created: Cell<usize>,
     /// For each spare, the collectives of its freed duplicate; `None` while a duplicate uses them or an exchange offers them.
-    kept: RefCell<[Option<Table>; MOST]>,
+    kept: RefCell<[Option<Box<Table>>; MOST]>,
 }
 
 impl Spares {
@@ -62,7 +62,7 @@ impl Spares {
     }
 
     /// Keeps the collectives of a freed duplicate until `MPI_COMM_WORLD` is freed.
-    pub(super) fn keep(&self, engine: &Engine, spare: usize, table: Table) {
+    pub(super) fn keep(&self, engine: &Engine, spare: usize, table: Box<Table>) {
         match self.kept.borrow_mut().get_mut(spare) {
             Some(place) if engine.world().is_some() => *place = Some(table),
             _ => table.disable(),
@@ -78,12 +78,12 @@ impl Spares {
     }
 
     /// Takes all spares that this member can offer in an exchange.
-    fn offer(&self) -> [Option<Table>; MOST] {
+    fn offer(&self) -> [Option<Box<Table>>; MOST] {
         self.kept.take()
     }
 
     /// Ends an offer: keeps the spares again that no duplicate uses.
-    fn withdraw(&self, engine: &Engine, offered: [Option<Table>; MOST]) {
+    fn withdraw(&self, engine: &Engine, offered: [Option<Box<Table>>; MOST]) {
         let mut kept = self.kept.borrow_mut();
         for (slot, table) in kept.iter_mut().zip(offered) {
             match table {
@@ -97,7 +97,7 @@ impl Spares {
 }
 
 /// Returns this member's words for an exchange; on rank 0 with an allocated context id.
-fn words(parent: &Comm, offered: &[Option<Table>; MOST]) -> Words {
+fn words(parent: &Comm, offered: &[Option<Box<Table>>; MOST]) -> Words {
     let mut words = Words::default();
     words[TAG] = tag(
         parent.context().number(),
@@ -180,7 +180,7 @@ pub(super) fn duplicate(parent: &Comm, purpose: Purpose) -> Result<Option<Comm>,
 /// `None` on all members if there is no spare.
 fn agree_on_spare(
     parent: &Comm,
-    offered: &[Option<Table>; MOST],
+    offered: &[Option<Box<Table>>; MOST],
 ) -> Result<Option<(usize, Context)>, Error> {
     let engine = parent.engine();
     let mine = words(parent, offered);

@@ -6,7 +6,7 @@
 //! The values are in an append-only list of fewer than ten entries, one per layer.
 //! No code that sends or receives messages searches the list.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -19,6 +19,8 @@ pub struct Extensions {
 type Link = OnceCell<Box<Entry>>;
 
 struct Entry {
+    /// The type of `value`, so that a search calls no function of the values before it.
+    id: TypeId,
     value: Rc<dyn Any>,
     next: Link,
 }
@@ -30,13 +32,19 @@ impl Extensions {
 
     /// Returns the value of type `T`, if it exists.
     pub fn known<T: 'static>(&self) -> Option<&T> {
-        self.entries().find_map(|entry| entry.value.downcast_ref())
+        self.entry_of::<T>()?.value.downcast_ref()
+    }
+
+    fn entry_of<T: 'static>(&self) -> Option<&Entry> {
+        let id = TypeId::of::<T>();
+        self.entries().find(|entry| entry.id == id)
     }
 
     /// Returns the value of type `T`; `make` creates it at the first use.
     pub fn get<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
-        let known = |entry: &Entry| entry.value.clone().downcast().ok();
-        self.entries().find_map(known).unwrap_or_else(|| {
+        let known = self.entry_of::<T>();
+        let known = known.and_then(|entry| entry.value.clone().downcast().ok());
+        known.unwrap_or_else(|| {
             // `make` may add other values, which are before this one in the list.
             let made = Rc::new(make());
             self.push(made.clone());
@@ -54,9 +62,9 @@ impl Extensions {
         }
     }
 
-    fn push(&self, value: Rc<dyn Any>) {
-        let next = Link::new();
-        let entry = Box::new(Entry { value, next });
+    fn push<T: 'static>(&self, value: Rc<T>) {
+        let (id, next) = (TypeId::of::<T>(), Link::new());
+        let entry = Box::new(Entry { id, value, next });
         let last = self.entries().last();
         // `set` succeeds: the last entry has no successor.
         let _ = last.map_or(&self.first, |entry| &entry.next).set(entry);

@@ -37,38 +37,35 @@ fn wait_by<const MESSAGES: bool>(
     mut done: impl FnMut() -> bool,
     tell: impl FnOnce(),
 ) {
-    // If the event has already occurred, no waiter is created.
-    let busy = engine.progress();
-    if done() {
-        return;
-    }
-    let mut waiter = engine.waiter();
-    step::<MESSAGES>(engine, &mut waiter, busy, &mut done);
-    while !waiter.is_tired() {
-        if turn_by::<MESSAGES>(engine, &mut waiter, &mut done) {
+    // One loop contains all polls: with the first poll and the later ones in separate code,
+    // the first wait that polls more than once executes code that is not in the caches.
+    let (mut waiter, mut tell) = (None, Some(tell));
+    loop {
+        let busy = engine.progress();
+        let is_done = done();
+        if let Some(waiter) = &mut waiter {
+            note_timeout(engine, waiter, busy || is_done);
+        }
+        if is_done {
             return;
         }
+        // If the event has already occurred, no waiter is created.
+        let waiter = waiter.get_or_insert_with(|| engine.waiter());
+        step::<MESSAGES>(engine, waiter, busy, &mut done);
+        if waiter.is_tired()
+            && let Some(tell) = tell.take()
+        {
+            tell();
+        }
     }
-    tell();
-    while !turn_by::<MESSAGES>(engine, &mut waiter, &mut done) {}
 }
 
+/// Counts a late sleep, if this wait slept before its latest poll and the poll has found something.
 #[inline(always)]
-fn turn_by<const MESSAGES: bool>(
-    engine: &Engine,
-    waiter: &mut Waiter,
-    mut done: impl FnMut() -> bool,
-) -> bool {
-    let busy = engine.progress();
-    let is_done = done();
-    if waiter.take_timeout() && (busy || is_done) {
+fn note_timeout(engine: &Engine, waiter: &mut Waiter, found: bool) {
+    if waiter.take_timeout() && found {
         engine.0.waiting.note_late_sleep();
     }
-    if is_done {
-        return true;
-    }
-    step::<MESSAGES>(engine, waiter, busy, done);
-    false
 }
 
 /// The second part of an iteration of a wait, if `done` returned false: pauses.
@@ -218,8 +215,14 @@ impl Engine {
     ///
     /// `done` is checked again after the sleep has been announced, so no wakeup is missed.
     #[inline]
-    pub fn turn(&self, waiter: &mut Waiter, done: impl FnMut() -> bool) -> bool {
-        turn_by::<false>(self, waiter, done)
+    pub fn turn(&self, waiter: &mut Waiter, mut done: impl FnMut() -> bool) -> bool {
+        let busy = self.progress();
+        let is_done = done();
+        note_timeout(self, waiter, busy || is_done);
+        if !is_done {
+            step::<false>(self, waiter, busy, done);
+        }
+        is_done
     }
 
     /// Waits for a request to complete, and frees it.

@@ -11,7 +11,7 @@ use mpi_base::node::RetiredBlocks;
 use mpi_transport::btl::{Am, AmHandler, Family, Header, ProcId, Sink};
 use mpi_transport::universe::{Name, job_number};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
 /// Maximum number of stored revocations of communicators that this process does not know yet,
@@ -52,7 +52,7 @@ pub struct Faults {
     /// Names of processes whose deaths were announced before this process knew them.
     pub(super) early_deaths: RefCell<VecDeque<u64>>,
     /// The existing communicators of this process, by context id.
-    comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
+    comms: RefCell<BTreeMap<u64, Weak<dyn Affected>>>,
     /// Context ids of communicators that were revoked before this process created them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,

@@ -12,6 +12,7 @@
 //! Scans go from rank to rank: each reads its predecessor's result, which takes the least work in total.
 //! In reduce-scatters every rank combines all operands of its own part of the result.
 //! With two ranks, each rank that needs the result combines all data itself: reading a piece from the other rank would take as long as combining it.
+//! If the result overwrites an operand (`MPI_IN_PLACE`), both ranks are workers.
 //! Operands are combined in the order of ranks, so operators need not commute, and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.

@@ -6,6 +6,7 @@ use crate::algo::{self, share};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::shm::wait::{Wait, or_leave};
+use mpi_base::cma::Region;
 use std::ops::Range;
 
 /// Minimum size of a worker's piece in bytes: with smaller pieces an additional worker's read costs more time than it saves.
@@ -34,12 +35,8 @@ impl<W: Wait> LargeOp<'_, W> {
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        // With MPI_IN_PLACE on two ranks, each would read an operand that the other overwrites with its result, so they publish copies.
-        let moved = match (recv, self.size(), root) {
-            (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
-            _ => own.clone(),
-        };
-        self.show(self.number, moved.ptr().addr() as u64).await?;
+        let is_in_place = recv.is_some_and(|recv| recv.ptr().cast_const() == own.ptr());
+        self.show_operand(own, is_in_place).await?;
         let piece = match root {
             None => PIECE,
             Some(_) => ROOTS_PIECE,
@@ -50,11 +47,32 @@ impl<W: Wait> LargeOp<'_, W> {
             root,
             size: self.size(),
         };
+        let to_all_by_team =
+            root.is_none() && (self.size() > 2 || self.overwrites(is_in_place).await?);
         match (root, recv) {
-            (None, Some(recv)) if self.size() > 2 => self.reduce_to_all(own, recv, op, &team).await,
+            (None, Some(recv)) if to_all_by_team => self.reduce_to_all(own, recv, op, &team).await,
             (Some(root), _) if workers > 1 => self.reduce_to_root(own, recv, op, root, &team).await,
-            _ => self.reduce_alone(&moved, recv, op, root).await,
+            _ => self.reduce_alone(own, recv, op, root).await,
         }
+    }
+
+    /// Publishes the address of this rank's operand, and whether the result will overwrite the operand.
+    async fn show_operand(&self, own: &SendBuf, is_in_place: bool) -> Result<(), Error> {
+        let operand = Region {
+            address: own.ptr().addr() as u64,
+            len: is_in_place.into(),
+        };
+        self.place_run(self.number, operand).await?;
+        self.members.ring_all();
+        Ok(())
+    }
+
+    /// Returns true if the result overwrites the operand on one of two ranks; both ranks get the same result.
+    ///
+    /// Then no rank may combine all data alone, because the other rank reads its operand at the same time.
+    async fn overwrites(&self, is_in_place: bool) -> Result<bool, Error> {
+        let other = self.run_of(self.number, 1 - self.me()).await?;
+        Ok(is_in_place || other.len != 0)
     }
 
     /// Allreduce: each worker combines a piece into its result buffer, and every rank reads the other workers' pieces.

@@ -1,4 +1,4 @@
-//! Tests of gathers and reductions of long data, for all layouts of datatypes.
+//! Tests of gathers and reductions of long data, for all layouts of datatypes and with `MPI_IN_PLACE`.
 
 use super::job_with;
 use crate::Call;
@@ -111,6 +111,51 @@ fn long_operands_are_combined_by_all_for_any_root() {
                         let got = recv.as_send().to_vec();
                         assert!(got == bytes_of(expected), "{count} to {root}");
                     }
+                }
+            }
+        });
+    }
+}
+
+/// With two ranks, results may overwrite the operands of both, of one or of no rank
+/// (`MPI_IN_PLACE` on one rank only is erroneous, but must not block).
+#[test]
+fn two_ranks_reduce_long_operands_that_the_results_overwrite() {
+    for way in ["copies", "pieces"] {
+        job_with(2, Occupancy::Dedicated, way).run(|engine| {
+            let world = engine.world().expect("a world");
+            let me = world.rank();
+            // One worker, two workers, and a length that two workers cannot divide evenly.
+            for (count, in_place) in [1_500, 60_000, 131_101].into_iter().flat_map(|count| {
+                let all = [[true, true], [true, false], [false, true], [false, false]];
+                all.map(|in_place| (count, in_place))
+            }) {
+                let in_place = in_place[me as usize];
+                let word = |rank: u32| move |i| i * 1000 + u64::from(rank);
+                let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");
+                let (own, buffer) = (scratch(), scratch());
+                let recv = if in_place { own.all() } else { buffer.all() };
+                for nonblocking in [false, true] {
+                    own.all()
+                        .unpack_at(0, &bytes_of((0..count as u64).map(word(me))));
+                    let allreduce = Call::Allreduce {
+                        send: (!in_place).then(|| own.all().as_send()),
+                        recv: recv.clone(),
+                        op: Predefined::Sum.into(),
+                    };
+                    match nonblocking {
+                        false => world.collectives().carry_out(allreduce).expect("a sum"),
+                        true => {
+                            let req = world.collectives().begin(allreduce).expect("a sum");
+                            engine.wait(&req).expect("a sum");
+                        }
+                    }
+                    let sum = |i| word(0)(i) + word(1)(i);
+                    let expected = bytes_of((0..count as u64).map(sum));
+                    assert!(
+                        recv.as_send().to_vec() == expected,
+                        "{way} {count} {in_place} {nonblocking}"
+                    );
                 }
             }
         });

@@ -14,7 +14,12 @@ pub(super) struct Matcher {
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
     /// The matching state of the latest message's context; the next message often has the same context.
     recent: RefCell<Option<Rc<Matching>>>,
+    /// Unused matching states of freed contexts, for new contexts.
+    spare: RefCell<[Option<Rc<Matching>>; SPARE]>,
 }
+
+/// Maximum number of spare matching states: those of two communicators.
+const SPARE: usize = 6;
 
 impl Matcher {
     /// Returns the matching state of a context. Creates it at the first call for the context, by a communicator or an arriving message:
@@ -29,10 +34,20 @@ impl Matcher {
             .contexts
             .borrow_mut()
             .entry(context)
-            .or_insert_with(|| Rc::new(Matching::new(context)))
+            .or_insert_with(|| self.create(context))
             .clone();
         *self.recent.borrow_mut() = Some(matching.clone());
         matching
+    }
+
+    /// Creates the matching state of a context, in the memory of a spare one if possible.
+    fn create(&self, context: Context) -> Rc<Matching> {
+        let mut spare = self.spare.borrow_mut().iter_mut().find_map(Option::take);
+        match spare.as_mut().and_then(Rc::get_mut) {
+            Some(unused) => unused.reuse(context),
+            None => spare = None,
+        }
+        spare.unwrap_or_else(|| Rc::new(Matching::new(context)))
     }
 
     /// Returns the matching state of a communicator's context (see [`Matcher::matching`]) and sets `peers`,
@@ -48,11 +63,19 @@ impl Matcher {
         self.contexts.borrow().get(&context).cloned()
     }
 
-    /// Removes and returns the matching state of a freed context.
+    /// Removes the matching state of a freed context, and returns it if it was used.
     pub(super) fn remove(&self, context: Context) -> Option<Rc<Matching>> {
-        let gone = self.contexts.borrow_mut().remove(&context);
+        let gone = self.contexts.borrow_mut().remove(&context)?;
         self.recent.borrow_mut().take_if(|m| m.context() == context);
-        gone
+        if gone.is_used() {
+            return Some(gone);
+        }
+        let mut spare = self.spare.borrow_mut();
+        if let Some(slot) = spare.iter_mut().find(|slot| slot.is_none()) {
+            gone.forget_peers();
+            *slot = Some(gone);
+        }
+        None
     }
 
     /// Removes the receive that a message matches from its queue and returns the receive.
@@ -88,4 +111,39 @@ pub(super) fn is_plausible(core: &Core, from: ProcId, matching: &Matching, key: 
     let context = matching.context();
     (context.is_random() || (context.chooser() as usize) < core.links().job_size())
         && matching.may_be_of(key, from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reused matching state must not accept messages of the peers of its previous communicator.
+    #[test]
+    fn an_unused_matching_state_is_used_again_without_its_peers() {
+        let matcher = Matcher::default();
+        let contexts = [1, 2, 3].map(|number| Context::new(0, number));
+        let key = Key::new(1, 0);
+        let first = matcher.matching_among(contexts[0], &Group::range(0, 2));
+        assert_eq!(first.names(key), Some(1));
+        let address = Rc::as_ptr(&first);
+        assert!(matcher.remove(contexts[0]).is_none());
+        let other = matcher.matching_among(contexts[1], &Group::range(0, 2));
+        assert_ne!(Rc::as_ptr(&other), address, "still referenced");
+        drop(first);
+
+        assert!(matcher.remove(contexts[1]).is_none());
+        let address = Rc::as_ptr(&other);
+        drop(other);
+        let again = matcher.matching(contexts[2]);
+        assert_eq!(Rc::as_ptr(&again), address);
+        assert_eq!(again.names(key), None);
+        assert!(matcher.known(contexts[1]).is_none());
+
+        again.post(key, ReqId(0));
+        assert_eq!(matcher.take_posted(contexts[2], key), Some(ReqId(0)));
+        assert!(
+            matcher.remove(contexts[2]).is_some(),
+            "a receive was posted"
+        );
+    }
 }

@@ -39,6 +39,22 @@ impl Matching {
         self.context
     }
 
+    /// Returns true if a receive was posted or an unexpected message was kept since the context was created.
+    pub(in crate::pml::ob1) fn is_used(&self) -> bool {
+        self.posted.borrow().is_used() || self.unexpected.borrow().is_used()
+    }
+
+    /// Drops the group of [`Matching::set_peers`].
+    pub(in crate::pml::ob1) fn forget_peers(&self) {
+        self.peers.take();
+    }
+
+    /// Makes this the matching state of a new context; only if it is not used, and without peers.
+    pub(in crate::pml::ob1) fn reuse(&mut self, context: Context) {
+        debug_assert!(!self.is_used() && self.peers.get_mut().is_none());
+        self.context = context;
+    }
+
     /// Returns the state-page entry of a process that waits in a receive with this key and a buffer of `bytes` bytes.
     pub fn about(&self, key: Key, bytes: u64) -> About {
         About {

@@ -51,6 +51,11 @@ impl<R: PartialEq> Posted<R> {
         self.len() == 0
     }
 
+    /// Returns true if a receive has ever been posted.
+    pub fn is_used(&self) -> bool {
+        self.next_order > 0
+    }
+
     /// Appends a receive to the posted receives.
     #[inline(always)]
     pub fn post(&mut self, key: Key, receive: R) {

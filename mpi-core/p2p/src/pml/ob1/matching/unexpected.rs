@@ -59,6 +59,11 @@ impl<M> Unexpected<M> {
         self.len == 0
     }
 
+    /// Returns true if a message has ever been added.
+    pub fn is_used(&self) -> bool {
+        self.next_order > 0
+    }
+
     /// Adds a message that matched no receive.
     pub fn push(&mut self, key: Key, message: M) {
         let order = self.next_order;

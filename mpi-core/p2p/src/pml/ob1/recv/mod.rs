@@ -338,7 +338,16 @@ impl Receiver {
     /// Removes a freed context and discards its unexpected messages.
     pub(super) fn forget(&self, core: &Core, context: Context) {
         let gone = self.matcher.remove(context);
-        for message in gone.iter().flat_map(|matching| matching.take_all()) {
+        let unread = gone.filter(|matching| !matching.has_no_unexpected());
+        if let Some(matching) = unread {
+            self.discard_unexpected(core, &matching);
+        }
+    }
+
+    /// Discards the unexpected messages of a freed context.
+    #[cold]
+    fn discard_unexpected(&self, core: &Core, matching: &Matching) {
+        for message in matching.take_all() {
             if let Content::Rendezvous(announced) = &message.content {
                 self.forgotten.put(message.from, announced.sender);
             }
