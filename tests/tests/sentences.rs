@@ -111,10 +111,14 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 
 /// Parameters that request hardware that does not exist, each with its error message.
 /// `FOLDER` stands for a folder with invalid Verilog.
-const UNSERVED: [(&str, &str); 20] = [
+const UNSERVED: [(&str, &str); 21] = [
     (
         "port=nosuch",
-        "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
+        "coll_hwbarr_port is \"nosuch\", but none, sim, sim:tcp://HOST:PORT, rtl, rtl:DIR or a port such as parport:",
+    ),
+    (
+        "port=sim priority=1",
+        "component shm precedes it: its priority is ",
     ),
     (
         "port=sim version=3",
@@ -187,8 +191,13 @@ const UNSERVED: [(&str, &str); 20] = [
 
 /// Returns a job of two ranks with parameters of the hardware barrier, `name=value name=value`.
 fn with_hardware(settings: &str, folder: &str) -> Job {
+    with_hardware_of("hello", settings, folder)
+}
+
+/// As [`with_hardware`], with a program of `programs/`.
+fn with_hardware_of(program: &str, settings: &str, folder: &str) -> Job {
     let settings = settings.replace("FOLDER", folder);
-    let mut job = Job::of("hello").ranks(2);
+    let mut job = Job::of(program).ranks(2);
     for setting in settings.split(' ') {
         let (name, value) = setting.split_once('=').expect("a name and a value");
         job = job.with(["--mca", &format!("coll_hwbarr_{name}"), value]);
@@ -256,6 +265,10 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
             with_hardware("port=sim", "").with(left_out),
             "the parameter coll leaves it out",
         ),
+        (
+            with_hardware("port=sim priority=1", ""),
+            "component shm precedes it: its priority is ",
+        ),
     ] {
         let outcome = job.with(["--mca", "coll_hwbarr_required", "true"]).run();
         let told = outcome.stderr;
@@ -271,8 +284,38 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
         );
         assert!(!told.contains("warning"), "{why}: {told}");
     }
-    let served = with_hardware("port=sim required=true", "");
-    assert_eq!(served.holds().stderr, "");
+    for settings in ["port=sim required=true", "port=sim required=true version=2"] {
+        let served = with_hardware(settings, "");
+        assert_eq!(served.holds().stderr, "", "{settings}");
+        // The component `check` passes all calls on, so it does not take the barriers from the hardware.
+        let checked = with_hardware(settings, "").with(["--mca", "coll_base_check", "true"]);
+        assert_eq!(checked.holds().stderr, "", "{settings}");
+    }
+}
+
+#[test]
+fn a_call_that_no_component_serves_fails_with_the_reasons_of_those_that_may_serve() {
+    for (settings, why) in [
+        (
+            "port=none",
+            "no port is configured (coll_hwbarr_port is none)",
+        ),
+        ("port=nosuch", "coll_hwbarr_port is \"nosuch\""),
+    ] {
+        let alone = ["--mca", "coll", "hwbarr"];
+        let outcome = with_hardware_of("barrier_loop", settings, "")
+            .with(alone)
+            .run();
+        let told = outcome.stderr;
+        assert!(!outcome.status.success(), "{settings}: {told}");
+        let sentence = "no collective component serves barrier on MPI_COMM_WORLD; see the parameter coll; hwbarr is not used: ";
+        let reason = told.split_once(sentence).map(|(_, reason)| reason);
+        assert!(
+            reason.is_some_and(|reason| reason.contains(why)),
+            "{settings}: {told}"
+        );
+        assert!(!told.contains("shm is not used"), "{settings}: {told}");
+    }
 }
 
 #[test]
