@@ -71,6 +71,21 @@ fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
 }
 
+/// Both ranks want the port, and whichever rank reports first gives the reason.
+#[test]
+fn a_port_that_several_ranks_of_a_machine_want_is_reported_with_the_parameter() {
+    let tcp = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_port", "47119"];
+    let outcome = Job::of("ring").ranks(2).with(tcp).run();
+    assert!(!outcome.status.success());
+    let sentence = "the port is 47119, and btl_tcp_port is for one process per machine";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    says(
+        "btl_tcp_port",
+        "65536".as_ref(),
+        "but a whole number from 0 to 65535 is expected",
+    );
+}
+
 #[test]
 fn an_unknown_algorithm_ends_the_job_with_those_there_are() {
     says(

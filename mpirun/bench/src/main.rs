@@ -34,6 +34,7 @@ mod measure;
 #[allow(unsafe_code)]
 mod mpi;
 mod pace;
+mod refusals;
 mod row;
 mod sizes;
 mod table;
@@ -48,8 +49,16 @@ use cli::Options;
 use mpi_base::environment;
 use task::Task;
 
+/// The exit status of a refused command line, as that of the parser of options.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let outcome = match Task::parse() {
+    let task = Task::parse();
+    if let Err(refusal) = task.check() {
+        printable::to_stderr(&format!("mpi-bench: {refusal}\n"));
+        return ExitCode::from(USAGE);
+    }
+    let outcome = match task {
         Task::Tune(options) => starts("tune", || tune::run(&options)),
         Task::Endings(options) => starts("endings", || endings::run(&options)),
         Task::Guidelines(options) => starts("guidelines", || guidelines::run(&options)),
@@ -116,7 +125,9 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
         // MPI_Finalize is not called: it could block if only this rank has failed.
-        (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
+        (Err(measure::error::MeasureError::Mpi(error)), _) => {
+            return Err(Failure::Sentence(world.describe(&error)));
+        }
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;
             return Err(if first {

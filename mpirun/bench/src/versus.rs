@@ -34,7 +34,7 @@ impl fmt::Display for VersusError {
         match self {
             Self::NoOwnLibrary(error) => error.fmt(f),
             Self::Peer(error) => error.fmt(f),
-            Self::Ours(error) => write!(f, "the library that is compared gave no figures: {error}"),
+            Self::Ours(error) => write!(f, "the library under test gave no figures: {error}"),
         }
     }
 }
@@ -100,8 +100,8 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
     }
     drop(load);
     progress("");
-    report_failures(&contestants);
     let (ours, peers) = contestants.split_at_mut(1);
+    report_failures(peers);
     let Some(ours) = ours.first_mut() else {
         return Ok(());
     };

@@ -400,10 +400,7 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::NoSender { waiting, take_any } => {
-                let (verb, take) = match waiting.len() {
-                    1 => ("waits", "takes"),
-                    _ => ("wait", "take"),
-                };
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
                 let what = match take_any {
                     true => "a message of any rank, and no rank is left that could send one",
                     false => {
@@ -412,7 +409,7 @@ impl fmt::Display for Finding {
                 };
                 write!(
                     f,
-                    "{} {verb} for {what}: all others have left or wait themselves, and no rank that {take} part can move",
+                    "{} {verb} for {what}: every other rank has left or waits itself",
                     named(waiting)
                 )
             }

@@ -3,6 +3,7 @@
 //! [`page`] is the HTML page of `hwbarr report`.
 
 mod channel;
+mod command_failed;
 mod cures;
 mod emulate;
 mod faults;
@@ -29,6 +30,8 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// The error of a subcommand: a message for the user.
+use command_failed::CommandFailed;
+
 type Failure = Box<dyn std::error::Error>;
 
 /// Declares the subcommands. Each line has the subcommand's help and its type;
@@ -90,7 +93,12 @@ commands! {
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
 #[derive(Parser)]
-#[command(name = "hwbarr", version, arg_required_else_help = true)]
+#[command(
+    name = "hwbarr",
+    version,
+    arg_required_else_help = true,
+    allow_negative_numbers = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -113,7 +121,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             printable::eprintln!("hwbarr: {failure}");
-            ExitCode::FAILURE
+            let command = failure.downcast_ref::<CommandFailed>();
+            command.map_or(ExitCode::FAILURE, CommandFailed::exit_code)
         }
     }
 }

@@ -68,6 +68,19 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
     assert_eq!(text(&output.stdout), "");
 }
 
+/// A job of CI sees the status of the command that it tests, such as mpirun's for a hang.
+#[test]
+fn the_exit_status_of_a_command_is_that_of_hwbarr() {
+    let code = |arguments: &[&str]| hwbarr(arguments).status.code();
+    let emulated = |script| code(&["emulate", "mem", "--", "sh", "-c", script]);
+    assert_eq!(emulated("exit 0"), Some(0));
+    assert_eq!(emulated("exit 125"), Some(125));
+    assert_eq!(emulated("kill -KILL $$"), Some(128 + 9));
+    let script = "exit $((7 * HWBARR_NODE))";
+    let together = code(&["together", "-n", "2", "--", "sh", "-c", script]);
+    assert_eq!(together, Some(7));
+}
+
 /// Processes represent hosts; each has the port of its node.
 fn start_at_ports_of_their_own(kind: &str, releases: &[&str]) {
     let script = "for node in 0 1 2; do\n\
