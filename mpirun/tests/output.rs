@@ -74,6 +74,19 @@ fn a_report_whose_folder_does_not_exist_is_refused_before_the_job() {
     }
 }
 
+#[test]
+fn a_list_of_mpi_info_that_a_full_disk_refuses_is_an_error() {
+    for arguments in [&["--all"][..], &["--json"], &[]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut info = Command::new(env!("CARGO_BIN_EXE_mpi-info"));
+        let done = info.args(arguments).stdout(full).output().unwrap();
+        assert_eq!(done.status.code(), Some(LOST), "{arguments:?}");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let sentence = format!("mpi-info: the standard output cannot be written: {FULL}");
+        assert!(said.starts_with(&sentence), "{said}");
+    }
+}
+
 /// Runs mpirun in a mount namespace of its own, in a file system of 64 KiB.
 fn with_a_small_disk(script: &str) -> Option<std::process::Output> {
     let folder = tempfile::tempdir().unwrap();

@@ -356,6 +356,26 @@ fn a_setting_of_an_unknown_parameter_is_reported_once_whatever_its_source() {
 }
 
 #[test]
+fn a_line_of_a_parameter_file_that_is_not_understood_is_reported_once() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".portcullis");
+    std::fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("mca-params.conf");
+    // The first line has a byte order mark and the line end of another system.
+    let lines = "\u{feff}coll_base_check = false\r\n# comment\n\nbtl_sm_eager_limit 8k\n";
+    std::fs::write(&file, lines).expect("a file");
+    let told = |job: Job| job.env("HOME", home.path()).holds().stderr;
+    let sentence = format!(
+        "rank 0: line 4 of {} is \"btl_sm_eager_limit 8k\", but \"name = value\" is expected; the line is ignored\n",
+        file.display()
+    );
+    assert_eq!(told(Job::of("hello").ranks(3)), sentence);
+    assert_eq!(told(Job::of("hello").alone()), sentence);
+    let silent = ["--mca", "mca_base_tell_misspelt", "no"];
+    assert_eq!(told(Job::of("hello").ranks(2).with(silent)), "");
+}
+
+#[test]
 fn the_launcher_reports_unknown_parameters_of_its_own() {
     let misspelt = [
         "--mca",

@@ -33,6 +33,7 @@ mod load;
 mod measure;
 #[allow(unsafe_code)]
 mod mpi;
+mod output;
 mod pace;
 mod refusals;
 mod row;
@@ -120,10 +121,10 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         started,
         ..table::Report::new(options.benchmark, &world, rows)
     });
-    match (measured, first) {
-        (Ok(report), true) if options.json => println!("{}", report.json()),
-        (Ok(report), true) => print!("{}", report.text()),
-        (Ok(_), false) => {}
+    let said = match (measured, first) {
+        (Ok(report), true) if options.json => output::say(&format!("{}\n", report.json())),
+        (Ok(report), true) => output::say(&report.text()),
+        (Ok(_), false) => Ok(()),
         // MPI_Finalize is not called: it could block if only this rank has failed.
         (Err(measure::error::MeasureError::Mpi(error)), _) => {
             return Err(Failure::Sentence(world.describe(&error)));
@@ -136,8 +137,9 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
                 Failure::SaidByRankZero
             });
         }
-    }
-    world.finalize().map_err(sentence)
+    };
+    world.finalize().map_err(sentence)?;
+    said.map_err(sentence)
 }
 
 /// Runs `mpi-bench guidelines` as one rank of a job.
