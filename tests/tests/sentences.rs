@@ -74,16 +74,18 @@ fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
 /// Both ranks want the port, and whichever rank reports first gives the reason.
 #[test]
 fn a_port_that_several_ranks_of_a_machine_want_is_reported_with_the_parameter() {
-    let tcp = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_port", "47119"];
-    let outcome = Job::of("ring").ranks(2).with(tcp).run();
-    assert!(!outcome.status.success());
-    let sentence = "the port is 47119, and btl_tcp_port is for one process per machine";
-    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
-    says(
-        "btl_tcp_port",
-        "65536".as_ref(),
-        "but a whole number from 0 to 65535 is expected",
-    );
+    for (port, sentence) in [
+        (
+            "47119",
+            "the port is 47119, and btl_tcp_port is for one process per machine",
+        ),
+        ("65536", "but a whole number from 0 to 65535 is expected"),
+    ] {
+        let tcp = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_port", port];
+        let outcome = Job::of("ring").ranks(2).with(tcp).run();
+        assert!(!outcome.status.success(), "{port}");
+        assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    }
 }
 
 #[test]

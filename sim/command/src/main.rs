@@ -29,9 +29,9 @@ use clap::{Parser, Subcommand};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-/// The error of a subcommand: a message for the user.
 use command_failed::CommandFailed;
 
+/// The error of a subcommand: a message for the user.
 type Failure = Box<dyn std::error::Error>;
 
 /// Declares the subcommands. Each line has the subcommand's help and its type;
@@ -93,12 +93,7 @@ commands! {
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
 #[derive(Parser)]
-#[command(
-    name = "hwbarr",
-    version,
-    arg_required_else_help = true,
-    allow_negative_numbers = true
-)]
+#[command(name = "hwbarr", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
