@@ -119,6 +119,17 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
         "maybe".as_ref(),
         "mpirun: parameter coll_base_check has the value \"maybe\" (from command line), but true or false",
     );
+    // A type may accept fewer values than its kind, and a component that is not used may read the parameter.
+    says(
+        "btl_tcp_port",
+        "65536".as_ref(),
+        "mpirun: parameter btl_tcp_port has the value \"65536\" (from command line), but a whole number from 0 to 65535 is expected",
+    );
+    says(
+        "mpi_initial_errhandler",
+        "ignore".as_ref(),
+        "but mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return is expected",
+    );
     let job = Job::of("hello").env("PORTCULLIS_MCA_btl_sm_eager_limit", "lots");
     let alone = job.alone().run();
     assert!(!alone.status.success());

@@ -142,7 +142,11 @@ impl Params {
 
     /// Checks that a parameter's value has the parameter's type.
     pub fn check(&self, about: &About) -> Result<(), ParamError> {
-        let checked = about.kind.check(self.text(about));
+        let text = self.text(about);
+        let checked = match about.check {
+            Some(check) => check(text),
+            None => about.kind.check(text),
+        };
         checked.map_err(|expected| self.malformed(about, expected))
     }
 
