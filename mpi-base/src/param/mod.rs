@@ -54,6 +54,9 @@ impl fmt::Display for Level {
     }
 }
 
+/// Checks that a text is a value of a parameter; the error is the expected syntax.
+pub type Check = fn(&str) -> Result<(), String>;
+
 /// The description of a parameter without its Rust type.
 /// So all descriptions fit into one table for listings.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ pub struct About {
     pub kind: Kind,
     /// The function that checks a value by the `T` of [`Param`], which may accept fewer texts than the kind;
     /// `None` for parameters of plugins.
-    pub check: Option<fn(&str) -> Result<(), String>>,
+    pub check: Option<Check>,
 }
 
 impl About {
