@@ -290,7 +290,7 @@ fn map_first_pages(engine: &Engine) {
 fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
     let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
-        .map_err(at("the run cannot be traced or recorded"))?;
+        .map_err(at("the run cannot be traced, recorded or replayed"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced until process exit, so the trace is never freed.
     let trace = witness.trace();

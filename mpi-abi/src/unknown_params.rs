@@ -1,4 +1,5 @@
-//! Warnings about unknown parameters, each with the most similar existing name.
+//! Warnings about unknown parameters, each with the most similar existing name,
+//! and about lines of parameter files that are not understood.
 //!
 //! Rank 0 of `MPI_COMM_WORLD`, or a process that runs alone,
 //! prints the warnings when all frameworks are known.
@@ -26,8 +27,11 @@ pub fn is_launchers(name: &str) -> bool {
         .is_some_and(|first| LAUNCHERS.contains(&first))
 }
 
-/// Prints the warnings about unknown parameters.
+/// Prints the warnings about unknown parameters, and about lines of parameter files that are not understood.
 pub fn warn(params: &Params, plugins: &Catalogue) {
+    for complaint in params.complaints() {
+        printable::eprintln!("rank 0: {complaint}");
+    }
     // Most jobs set no parameter, so the check is skipped for them.
     if params.settings().next().is_none() {
         return;

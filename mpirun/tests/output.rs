@@ -41,6 +41,52 @@ fn a_full_standard_output_is_no_harm_to_a_job_whose_lines_are_kept() {
     }
 }
 
+/// Lost output sets the exit status only if nothing else has failed.
+#[test]
+fn the_status_of_a_failure_is_not_hidden_by_lost_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let into = folder.path().to_str().unwrap();
+    let script = "echo hello; sleep 0.5; exit 3";
+    let done = Launch::new(&["--output", into, "-n", "1", "sh", "-c", script])
+        .stdout(full)
+        .run();
+    assert_eq!(done.code, 3, "{}", done.stderr);
+    // The hang report of a time limit cannot replace a folder.
+    let program = ["-n", "1", "sleep", "1000"];
+    let done =
+        Launch::new(&[&["--timeout", "1", "--hang-report", into], &program[..]].concat()).run();
+    assert_eq!(done.code, 124, "{}", done.stderr);
+    let sentence = "the report cannot be written to ";
+    assert!(done.stderr.contains(sentence), "{}", done.stderr);
+}
+
+/// The job does not run before it is known where its reports can be written.
+#[test]
+fn a_report_whose_folder_does_not_exist_is_refused_before_the_job() {
+    for option in ["--hang-report", "--trace", "--matrix", "--io-report"] {
+        let file = format!("{option}=/no/such/folder/file");
+        let done = Launch::new(&[&file, "-n", "1", "sh", "-c", "echo started"]).run();
+        assert_eq!(done.code, 2, "{option}: {}", done.stderr);
+        assert_eq!(done.stdout, "", "{option}");
+        let sentence = "its folder does not exist";
+        assert!(done.stderr.contains(sentence), "{option}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_list_of_mpi_info_that_a_full_disk_refuses_is_an_error() {
+    for arguments in [&["--all"][..], &["--json"], &[]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut info = Command::new(env!("CARGO_BIN_EXE_mpi-info"));
+        let done = info.args(arguments).stdout(full).output().unwrap();
+        assert_eq!(done.status.code(), Some(LOST), "{arguments:?}");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let sentence = format!("mpi-info: the standard output cannot be written: {FULL}");
+        assert!(said.starts_with(&sentence), "{said}");
+    }
+}
+
 /// Runs mpirun in a mount namespace of its own, in a file system of 64 KiB.
 fn with_a_small_disk(script: &str) -> Option<std::process::Output> {
     let folder = tempfile::tempdir().unwrap();

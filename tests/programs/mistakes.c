@@ -25,6 +25,9 @@ int main(int argc, char **argv)
 
     say("a rank that does not exist", MPI_Send(value, 1, MPI_INT, 7, 0, MPI_COMM_WORLD));
     say("a source that does not exist", MPI_Recv(value, 1, MPI_INT, -9, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    say("any source as a destination", MPI_Send(value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD));
+    say("a tag as a source", MPI_Recv(value, 1, MPI_INT, MPI_ANY_TAG, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    say("a rank that a query did not find", MPI_Send(value, 1, MPI_INT, MPI_UNDEFINED, 0, MPI_COMM_WORLD));
     say("a negative tag", MPI_Send(value, 1, MPI_INT, 0, -5, MPI_COMM_WORLD));
     say("a negative count", MPI_Send(value, -1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     say("a null buffer", MPI_Send(NULL, 3, MPI_INT, 0, 0, MPI_COMM_WORLD));

@@ -71,6 +71,23 @@ fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
 }
 
+/// Both ranks want the port, and whichever rank reports first gives the reason.
+#[test]
+fn a_port_that_several_ranks_of_a_machine_want_is_reported_with_the_parameter() {
+    for (port, sentence) in [
+        (
+            "47119",
+            "the port is 47119, and btl_tcp_port is for one process per machine",
+        ),
+        ("65536", "but a whole number from 0 to 65535 is expected"),
+    ] {
+        let tcp = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_port", port];
+        let outcome = Job::of("ring").ranks(2).with(tcp).run();
+        assert!(!outcome.status.success(), "{port}");
+        assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn an_unknown_algorithm_ends_the_job_with_those_there_are() {
     says(
@@ -102,6 +119,17 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
         "maybe".as_ref(),
         "mpirun: parameter coll_base_check has the value \"maybe\" (from command line), but true or false",
     );
+    // A type may accept fewer values than its kind, and a component that is not used may read the parameter.
+    says(
+        "btl_tcp_port",
+        "65536".as_ref(),
+        "mpirun: parameter btl_tcp_port has the value \"65536\" (from command line), but a whole number from 0 to 65535 is expected",
+    );
+    says(
+        "mpi_initial_errhandler",
+        "ignore".as_ref(),
+        "but mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return is expected",
+    );
     let job = Job::of("hello").env("PORTCULLIS_MCA_btl_sm_eager_limit", "lots");
     let alone = job.alone().run();
     assert!(!alone.status.success());
@@ -111,10 +139,14 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 
 /// Parameters that request hardware that does not exist, each with its error message.
 /// `FOLDER` stands for a folder with invalid Verilog.
-const UNSERVED: [(&str, &str); 20] = [
+const UNSERVED: [(&str, &str); 21] = [
     (
         "port=nosuch",
-        "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
+        "coll_hwbarr_port is \"nosuch\", but none, sim, sim:tcp://HOST:PORT, rtl, rtl:DIR or a port such as parport:",
+    ),
+    (
+        "port=sim priority=1",
+        "component shm precedes it: its priority is ",
     ),
     (
         "port=sim version=3",
@@ -187,8 +219,13 @@ const UNSERVED: [(&str, &str); 20] = [
 
 /// Returns a job of two ranks with parameters of the hardware barrier, `name=value name=value`.
 fn with_hardware(settings: &str, folder: &str) -> Job {
+    with_hardware_of("hello", settings, folder)
+}
+
+/// As [`with_hardware`], with a program of `programs/`.
+fn with_hardware_of(program: &str, settings: &str, folder: &str) -> Job {
     let settings = settings.replace("FOLDER", folder);
-    let mut job = Job::of("hello").ranks(2);
+    let mut job = Job::of(program).ranks(2);
     for setting in settings.split(' ') {
         let (name, value) = setting.split_once('=').expect("a name and a value");
         job = job.with(["--mca", &format!("coll_hwbarr_{name}"), value]);
@@ -256,6 +293,10 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
             with_hardware("port=sim", "").with(left_out),
             "the parameter coll leaves it out",
         ),
+        (
+            with_hardware("port=sim priority=1", ""),
+            "component shm precedes it: its priority is ",
+        ),
     ] {
         let outcome = job.with(["--mca", "coll_hwbarr_required", "true"]).run();
         let told = outcome.stderr;
@@ -271,8 +312,38 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
         );
         assert!(!told.contains("warning"), "{why}: {told}");
     }
-    let served = with_hardware("port=sim required=true", "");
-    assert_eq!(served.holds().stderr, "");
+    for settings in ["port=sim required=true", "port=sim required=true version=2"] {
+        let served = with_hardware(settings, "");
+        assert_eq!(served.holds().stderr, "", "{settings}");
+        // The component `check` passes all calls on, so it does not take the barriers from the hardware.
+        let checked = with_hardware(settings, "").with(["--mca", "coll_base_check", "true"]);
+        assert_eq!(checked.holds().stderr, "", "{settings}");
+    }
+}
+
+#[test]
+fn a_call_that_no_component_serves_fails_with_the_reasons_of_those_that_may_serve() {
+    for (settings, why) in [
+        (
+            "port=none",
+            "no port is configured (coll_hwbarr_port is none)",
+        ),
+        ("port=nosuch", "coll_hwbarr_port is \"nosuch\""),
+    ] {
+        let alone = ["--mca", "coll", "hwbarr"];
+        let outcome = with_hardware_of("barrier_loop", settings, "")
+            .with(alone)
+            .run();
+        let told = outcome.stderr;
+        assert!(!outcome.status.success(), "{settings}: {told}");
+        let sentence = "no collective component serves barrier on MPI_COMM_WORLD; see the parameter coll; hwbarr is not used: ";
+        let reason = told.split_once(sentence).map(|(_, reason)| reason);
+        assert!(
+            reason.is_some_and(|reason| reason.contains(why)),
+            "{settings}: {told}"
+        );
+        assert!(!told.contains("shm is not used"), "{settings}: {told}");
+    }
 }
 
 #[test]
@@ -295,6 +366,26 @@ fn a_setting_of_an_unknown_parameter_is_reported_once_whatever_its_source() {
     let launched = Job::of("hello").ranks(3).with(["--mca", "coll_check", "1"]);
     assert_eq!(told(launched), format!("{file}{line}{other}"));
     assert_eq!(told(Job::of("hello").alone()), format!("{file}{other}"));
+}
+
+#[test]
+fn a_line_of_a_parameter_file_that_is_not_understood_is_reported_once() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".portcullis");
+    std::fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("mca-params.conf");
+    // The first line has a byte order mark and the line end of another system.
+    let lines = "\u{feff}coll_base_check = false\r\n# comment\n\nbtl_sm_eager_limit 8k\n";
+    std::fs::write(&file, lines).expect("a file");
+    let told = |job: Job| job.env("HOME", home.path()).holds().stderr;
+    let sentence = format!(
+        "rank 0: line 4 of {} is \"btl_sm_eager_limit 8k\", but \"name = value\" is expected; the line is ignored\n",
+        file.display()
+    );
+    assert_eq!(told(Job::of("hello").ranks(3)), sentence);
+    assert_eq!(told(Job::of("hello").alone()), sentence);
+    let silent = ["--mca", "mca_base_tell_misspelt", "no"];
+    assert_eq!(told(Job::of("hello").ranks(2).with(silent)), "");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use clap::Args;
 use self::compared::Compared;
 use self::report::ReportError;
 use self::subjects::{PEERS, Subjects};
-use crate::install::InstallError;
+use crate::install::{self, InstallError};
 use crate::process::{self, ProcessError};
 use crate::ui::{Steps, bold};
 use crate::venv::VenvError;
@@ -176,6 +176,8 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
             true => workspace::root().join(REPORT),
             false => folder.clone(),
         };
+        // The measurement takes minutes, so the folder is checked before it.
+        install::check_folder(&folder).map_err(BenchError::Install)?;
         return report::run(&folder, subjects, *quick, *rounds).map_err(BenchError::Report);
     }
     let rounds = rounds.unwrap_or(ROUNDS);

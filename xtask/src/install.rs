@@ -18,7 +18,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -375,6 +375,10 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> I
 
 /// Runs `cargo xtask install`: builds, installs and prints the layout.
 pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), InstallError> {
+    let prefix = std::path::absolute(prefix).map_err(failed("find", prefix))?;
+    // The build takes minutes, so what would fail after it is checked before it.
+    check_folder(&prefix)?;
+    fortran.iter().try_for_each(|name| check_compiler(name))?;
     let mut steps = Steps::new(2 + fortran.len());
     let contents = Contents {
         profile,
@@ -386,7 +390,6 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
     let made = steps.step("building the library, the launcher and the tools", || {
         build(&contents)
     })?;
-    let prefix = std::path::absolute(prefix).map_err(failed("find", prefix))?;
     steps.step(format!("installing into {}", prefix.display()), || {
         place(&made, &contents, &prefix)
     })?;
@@ -400,6 +403,24 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
     println!("  run:     {}/bin/mpirun -n 4 ./hello", prefix.display());
     Ok(())
+}
+
+/// Creates a folder, and checks that files can be written into it.
+pub fn check_folder(folder: &Path) -> Result<(), InstallError> {
+    fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+    let file = tempfile::tempfile_in(folder);
+    file.map(drop).map_err(failed("write into", folder))
+}
+
+/// Checks that a compiler, possibly with arguments, can be run.
+fn check_compiler(name: &str) -> Result<(), InstallError> {
+    let program = name.split_whitespace().next().unwrap_or(name);
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null());
+    let outcome = command.output();
+    outcome
+        .map(drop)
+        .map_err(failed("run the compiler", Path::new(program)))
 }
 
 /// Runs `mpifort` so that it compiles the Fortran modules now instead of at its first use.
@@ -755,6 +776,30 @@ mod tests {
             replace(&link, |fresh| symlink(target, fresh)).unwrap();
             assert_eq!(fs::read_link(&link).unwrap(), Path::new(target));
         }
+    }
+
+    /// The folder and the compilers are checked before the build, which takes minutes.
+    #[test]
+    fn what_would_fail_after_the_build_is_refused_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let refused = |prefix: &Path, fortran: &[&str]| {
+            let fortran: Vec<String> = fortran.iter().map(|name| (*name).to_owned()).collect();
+            let refused = run(prefix, Profile::Release, &fortran).unwrap_err();
+            refused.to_string()
+        };
+        let told = refused(&file, &[]);
+        let expected = format!("cannot make the folder {}: ", file.display());
+        assert!(told.starts_with(&expected), "{told}");
+        assert!(refused(Path::new("/proc/nowhere"), &[]).contains("/proc/nowhere"));
+        let told = refused(folder.path(), &["no-such-compiler -m64"]);
+        assert!(
+            told.starts_with("cannot run the compiler no-such-compiler: "),
+            "{told}"
+        );
+        // The check leaves nothing in the folder.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

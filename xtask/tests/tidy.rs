@@ -25,6 +25,8 @@ mod links;
 mod parts;
 #[path = "tidy/picture.rs"]
 mod picture;
+#[path = "tidy/prints.rs"]
+mod prints;
 #[path = "tidy/programs.rs"]
 mod programs;
 #[path = "tidy/targets.rs"]

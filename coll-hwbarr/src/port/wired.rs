@@ -26,8 +26,8 @@ pub fn is_known(text: &str) -> Result<(), String> {
     if !PORTS.iter().any(|kind| kind.name == name) {
         let known: Vec<_> = PORTS.iter().map(|kind| kind.syntax).collect();
         return Err(format!(
-            "coll_hwbarr_port is \"{text}\", and there are none, sim, and ports such as {}",
-            known.join("  ")
+            "coll_hwbarr_port is \"{text}\", but none, sim, sim:tcp://HOST:PORT, rtl, rtl:DIR or a port such as {} is expected",
+            known.join(", or ")
         ));
     }
     Ok(())

@@ -142,7 +142,11 @@ impl Params {
 
     /// Checks that a parameter's value has the parameter's type.
     pub fn check(&self, about: &About) -> Result<(), ParamError> {
-        let checked = about.kind.check(self.text(about));
+        let text = self.text(about);
+        let checked = match about.check {
+            Some(check) => check(text),
+            None => about.kind.check(text),
+        };
         checked.map_err(|expected| self.malformed(about, expected))
     }
 
@@ -190,7 +194,8 @@ impl Params {
     fn read_file(&mut self, path: &Path, source: fn(String) -> Source) {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
-            Ok(bytes) => text::from_bytes(&bytes),
+            // Editors of other systems write a byte order mark.
+            Ok(bytes) => text::from_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)),
             // If the home directory is not accessible, the file counts as missing.
             Err(error)
                 if matches!(

@@ -54,6 +54,9 @@ impl fmt::Display for Level {
     }
 }
 
+/// Checks that a text is a value of a parameter; the error is the expected syntax.
+pub type Check = fn(&str) -> Result<(), String>;
+
 /// The description of a parameter without its Rust type.
 /// So all descriptions fit into one table for listings.
 #[derive(Debug)]
@@ -73,6 +76,9 @@ pub struct About {
     pub level: Level,
     /// The kind of the parameter's values, determined by the `T` of [`Param`].
     pub kind: Kind,
+    /// The function that checks a value by the `T` of [`Param`], which may accept fewer texts than the kind;
+    /// `None` for parameters of plugins.
+    pub check: Option<Check>,
 }
 
 impl About {
@@ -108,6 +114,11 @@ pub struct Param<T> {
     value: PhantomData<fn() -> T>,
 }
 
+/// Checks that a text is a value of the type `T`; the error is the expected syntax.
+fn is_value<T: Value>(text: &str) -> Result<(), String> {
+    T::parse(text).map(drop)
+}
+
 impl<T: Value> Param<T> {
     /// Declares a parameter, as the initial value of a `static`.
     pub const fn new(
@@ -127,6 +138,7 @@ impl<T: Value> Param<T> {
                 help,
                 level,
                 kind: T::KIND,
+                check: Some(is_value::<T>),
             },
             value: PhantomData,
         }

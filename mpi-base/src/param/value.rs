@@ -108,6 +108,16 @@ impl Value for u32 {
     }
 }
 
+/// The number of a TCP port.
+impl Value for u16 {
+    const KIND: Kind = Kind::Unsigned;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| format!("a whole number from 0 to {}", u16::MAX))
+    }
+}
+
 /// A number of bytes or a count, with an optional binary suffix k, M, G or T.
 impl Value for usize {
     const KIND: Kind = Kind::Size;

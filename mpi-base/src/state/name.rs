@@ -6,14 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Number of words of an encoded name; each word has eight bytes of the name.
 pub(super) const NAME_WORDS: usize = 6;
 
-/// Encodes a name, padded with zeros; only the end of a longer name is encoded.
+/// The beginning of an encoded name of which only the end is encoded.
+const CUT: &[u8] = b"...";
+
+/// Encodes a name, padded with zeros; of a longer name, [`CUT`] and its end are encoded.
 pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
+    const MOST: usize = NAME_WORDS * 8;
     let bytes = crate::text::to_bytes(name);
-    let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];
-    std::array::from_fn(|word| {
-        let byte = |at: usize| end.get(word * 8 + at).copied().unwrap_or(0);
-        u64::from_le_bytes(std::array::from_fn(byte))
-    })
+    let (mark, end) = match bytes.len() > MOST {
+        true => (CUT, &bytes[bytes.len() - (MOST - CUT.len())..]),
+        false => (&[][..], &bytes[..]),
+    };
+    let mut shown = mark.iter().chain(end).copied();
+    std::array::from_fn(|_| u64::from_le_bytes(std::array::from_fn(|_| shown.next().unwrap_or(0))))
 }
 
 /// Decodes a name that [`name_words`] has encoded.

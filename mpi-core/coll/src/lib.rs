@@ -144,6 +144,12 @@ pub trait Module {
         Ok(())
     }
 
+    /// Returns true if the module may pass any of its calls to the next component;
+    /// false if it performs at least the short calls itself, so no later component gets these.
+    fn is_transparent(&self) -> bool {
+        false
+    }
+
     /// Returns true if the module can serve without rank 0's config blob:
     /// the module is then used even if the members cannot agree, because a member has died.
     fn serves_alone(&self) -> bool {

@@ -14,6 +14,7 @@ pub const fn about(component: &'static str, default: &'static str) -> About {
         help: "Priority of the component; the highest serves a call first, and a negative one leaves the component out",
         level: Level(6),
         kind: Kind::Int,
+        check: None,
     }
 }
 

@@ -51,6 +51,9 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
+/// The reason why a component that the parameter `coll` excludes is not used.
+const LEFT_OUT: &str = "the parameter coll leaves it out";
+
 /// The names of the components that a communicator does not use, each with the reason.
 pub type Refused = Vec<(Rc<str>, Refusal)>;
 
@@ -253,6 +256,12 @@ impl Collectives for Table {
         Table::explain(self, comm)
     }
 
+    fn unwilling(&self) -> Vec<String> {
+        let allowed = self.refused.iter().filter(|(_, why)| why.0 != LEFT_OUT);
+        let why = allowed.map(|(name, why)| format!("{name} is not used: {why}"));
+        why.collect()
+    }
+
     fn is_reusable(&self) -> bool {
         self.modules().all(|module| module.is_reusable())
     }
@@ -448,7 +457,7 @@ impl Candidates {
             let name: Rc<str> = component.name().into();
             let mut refuse = |why: &str| refused.push((name.clone(), Refusal(why.into())));
             if !selection.allows(&name) {
-                refuse("the parameter coll leaves it out");
+                refuse(LEFT_OUT);
                 continue;
             }
             let priority = priority(component.as_ref(), params).map_err(CollError::Parameter)?;
@@ -606,6 +615,30 @@ impl Table {
     pub fn chain(&self, call: CallId) -> impl Iterator<Item = &str> {
         let serving = self.chosen.iter().filter(move |c| c.serves.contains(call));
         serving.map(|c| &*c.name)
+    }
+
+    /// Returns the name of the first component that performs calls of this collective itself.
+    fn performer(&self, call: CallId) -> Option<&str> {
+        let mut serving = self.chosen.iter().filter(|c| c.serves.contains(call));
+        let performer = serving.find(|c| !c.module.is_transparent());
+        performer.map(|c| &*c.name)
+    }
+
+    /// If other components get all calls that the chosen component `name` serves, returns the reason.
+    fn preceded(&self, name: &str) -> Option<String> {
+        let at = self.chosen.iter().position(|c| *c.name == *name)?;
+        let (before, own) = (&self.chosen[..at], &self.chosen[at]);
+        let mut first = None;
+        for call in CallId::ALL.into_iter().filter(|c| own.serves.contains(*c)) {
+            let mut before = before.iter();
+            let opaque = before.find(|c| c.serves.contains(call) && !c.module.is_transparent())?;
+            first = first.or(Some(opaque));
+        }
+        let first = first?;
+        Some(format!(
+            "component {} precedes it: its priority is {}, and coll_{name}_priority is {}",
+            first.name, first.priority, own.priority
+        ))
     }
 
     /// Returns true if the component `name` was chosen.

@@ -46,6 +46,8 @@ pub struct Coordinator {
     /// True if the job must end after the checkpoint of this round.
     stop: bool,
     raises: u32,
+    /// The highest number of points that a rank has entered; `None` until all ranks have reported theirs once.
+    entered: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -78,7 +80,14 @@ impl Coordinator {
             stage: Stage::Idle,
             stop: false,
             raises: 0,
+            entered: None,
         }
+    }
+
+    /// Returns true if all ranks have reported that they have entered no point:
+    /// the program probably does not call the function.
+    pub fn is_without_points(&self) -> bool {
+        self.entered == Some(0)
     }
 
     /// Returns true while a checkpoint is requested and has no outcome yet.
@@ -140,6 +149,7 @@ impl Coordinator {
                 bytes,
             } if round == self.round && rank == 0 => {
                 let stop = self.stop;
+                self.entered = self.entered.max(Some(1));
                 self.end(Outcome::Taken {
                     number,
                     bytes,
@@ -162,7 +172,10 @@ impl Coordinator {
         let Some(waits) = self.waits_for() else {
             return Actions::default();
         };
-        let why = format!("rank {rank} ended while the checkpoint waited for {waits}");
+        let mut why = format!("rank {rank} ended while the checkpoint waited for {waits}");
+        if self.is_without_points() {
+            why += "; no rank has called MPIX_Checkpoint_point";
+        }
         let mut actions = self.end(Outcome::NotTaken { why });
         actions.notice = Some(Notice::Drop { round: self.round });
         actions
@@ -188,6 +201,7 @@ impl Coordinator {
             return Actions::default();
         }
         let highest = points.iter().flatten().copied().max().unwrap_or(0);
+        self.entered = self.entered.max(Some(highest));
         self.propose(highest)
     }
 
@@ -224,6 +238,7 @@ impl Coordinator {
             } if point >= *target => {
                 agreed[rank] = true;
                 *passed = (*passed).max(Some(point));
+                self.entered = self.entered.max(Some(point));
             }
             _ => return Actions::default(),
         }

@@ -150,6 +150,35 @@ impl Benchmark {
         self.is_access() || self.is_of_windows() || matches!(self, PutBw | GetBw | PutBibw)
     }
 
+    /// Returns the length in bytes of the elements that the benchmark transfers, if these are not bytes.
+    pub fn element(self) -> Option<usize> {
+        use Benchmark::*;
+        match self {
+            Reduce | Allreduce | ReduceScatter | Scan | Exscan | Ireduce | Iallreduce | Overlap => {
+                Some(size_of::<f32>())
+            }
+            Acc | GetAcc | Fop | Cas => Some(size_of::<i64>()),
+            _ if self.is_of_layouts() => Some(size_of::<f64>()),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the benchmark transfers exactly one element.
+    pub fn is_of_one_element(self) -> bool {
+        matches!(self, Benchmark::Fop | Benchmark::Cas)
+    }
+
+    /// Returns true if the benchmark sends doubles that are not contiguous.
+    pub fn is_of_layouts(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Column | Face | Indexed | Arrays)
+    }
+
+    /// Returns true if the benchmark writes files in the folder `--directory`.
+    pub fn has_files(self) -> bool {
+        matches!(self, Benchmark::Io | Benchmark::Open | Benchmark::First)
+    }
+
     /// Returns true if the benchmark requires an even number of ranks.
     pub fn is_in_pairs(self) -> bool {
         matches!(self, Benchmark::Rate | Benchmark::Multilat)

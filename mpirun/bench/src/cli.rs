@@ -19,6 +19,7 @@ use crate::sizes::{Sizes, parse_sizes};
 #[command(
     name = "mpi-bench",
     version,
+    allow_negative_numbers = true,
     after_help = "mpi-bench tune [OPTIONS] measures every algorithm of every collective, on 2 ranks, 4 and so on up to -n, \
                   and writes a decision table for --mca coll_tuned_rules.\n\
                   mpi-bench guidelines [OPTIONS] compares collectives with other ways to the same result, on the same numbers of ranks, \

@@ -9,24 +9,28 @@ pub const STANDARD: &str = "libmpi_abi.so.1";
 /// The file name of Open MPI's library; Open MPI 5 has no library of the standard ABI.
 pub const OPEN_MPI: &str = "libmpi.so.40";
 
-/// The error if no library was found in the searched folders.
+/// The error if no library was found.
 #[derive(Debug)]
-pub struct NotFound {
-    searched: Vec<PathBuf>,
+pub enum NotFound {
+    /// The named file or folder does not exist.
+    Missing(PathBuf),
+    /// None of these folders has a library.
+    Searched(Vec<PathBuf>),
 }
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places: Vec<String> = self
-            .searched
-            .iter()
-            .map(|p| p.display().to_string())
-            .collect();
-        write!(
-            f,
-            "found neither {STANDARD} nor {OPEN_MPI} in {}; name the library with --lib PATH",
-            places.join(", ")
-        )
+        match self {
+            Self::Missing(path) => write!(f, "there is no file or folder {}", path.display()),
+            Self::Searched(folders) => {
+                let places: Vec<String> = folders.iter().map(|p| p.display().to_string()).collect();
+                write!(
+                    f,
+                    "found neither {STANDARD} nor {OPEN_MPI} in {}; name the library with --lib PATH",
+                    places.join(", ")
+                )
+            }
+        }
     }
 }
 
@@ -39,10 +43,22 @@ impl std::error::Error for NotFound {}
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let folders = match named {
         Some(path) if path.is_dir() => vec![path.to_owned(), path.join("lib")],
-        Some(path) => return Ok(path.to_owned()),
+        // The dynamic loader searches for a name without a folder.
+        Some(path) if path.exists() || path.components().count() == 1 => {
+            return Ok(path.to_owned());
+        }
+        Some(path) => return Err(NotFound::Missing(path.to_owned())),
         None => search_path(),
     };
-    in_folders(&folders).ok_or(NotFound { searched: folders })
+    in_folders(&folders).ok_or(NotFound::Searched(folders))
+}
+
+/// Returns the library in a folder or installation prefix.
+pub fn in_installation(folder: &Path) -> Result<PathBuf, NotFound> {
+    match folder.exists() {
+        true => library(Some(folder)),
+        false => Err(NotFound::Missing(folder.to_owned())),
+    }
 }
 
 /// Finds the library in `folders`; a standard ABI library in any folder precedes Open MPI's.

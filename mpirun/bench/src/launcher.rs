@@ -266,14 +266,17 @@ impl Family {
 impl Installation {
     /// Finds the library in `folder` and the launcher in `bin` beside the library's folder.
     pub fn at(folder: &Path) -> Result<Self, RunError> {
-        let library = find::library(Some(folder)).map_err(RunError::NoLibrary)?;
+        let library = find::in_installation(folder).map_err(RunError::NoLibrary)?;
         let prefix = library.parent().and_then(Path::parent).unwrap_or(folder);
         let open_mpi = library.ends_with(find::OPEN_MPI);
-        let candidates =
-            Family::LAUNCHERS.map(|(family, name)| (family, prefix.join("bin").join(name)));
+        let candidates: Vec<(Family, PathBuf)> = Family::LAUNCHERS
+            .iter()
+            .filter(|(family, _)| (*family == Family::OpenMpi) == open_mpi)
+            .map(|(family, name)| (*family, prefix.join("bin").join(name)))
+            .collect();
         candidates
             .iter()
-            .find(|(family, path)| (*family == Family::OpenMpi) == open_mpi && path.is_file())
+            .find(|(_, path)| path.is_file())
             .map(|(family, launcher)| Self {
                 family: *family,
                 library: library.clone(),
@@ -478,6 +481,20 @@ mod tests {
             refusal.contains("bin/mpiexec.hydra") && refusal.contains("no launcher"),
             "{refusal}"
         );
+        // Each place is named once.
+        assert_eq!(refusal.matches("bin/mpirun").count(), 1, "{refusal}");
+        let refusal = installation(&["lib/libmpi.so.40"]).1.unwrap_err();
+        assert!(!refusal.to_string().contains("hydra"), "{refusal}");
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_is_named_as_such() {
+        for folder in ["/no/such", "no-such-folder"] {
+            let refusal = Installation::at(Path::new(folder)).unwrap_err().to_string();
+            assert_eq!(refusal, format!("there is no file or folder {folder}"));
+        }
+        let refusal = find::library(Some(Path::new("/no/such"))).unwrap_err();
+        assert_eq!(refusal.to_string(), "there is no file or folder /no/such");
     }
 
     #[test]

@@ -33,7 +33,9 @@ mod load;
 mod measure;
 #[allow(unsafe_code)]
 mod mpi;
+mod output;
 mod pace;
+mod refusals;
 mod row;
 mod sizes;
 mod table;
@@ -48,8 +50,16 @@ use cli::Options;
 use mpi_base::environment;
 use task::Task;
 
+/// The exit status of a refused command line, as that of the parser of options.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let outcome = match Task::parse() {
+    let task = Task::parse();
+    if let Err(refusal) = task.check() {
+        printable::to_stderr(&format!("mpi-bench: {refusal}\n"));
+        return ExitCode::from(USAGE);
+    }
+    let outcome = match task {
         Task::Tune(options) => starts("tune", || tune::run(&options)),
         Task::Endings(options) => starts("endings", || endings::run(&options)),
         Task::Guidelines(options) => starts("guidelines", || guidelines::run(&options)),
@@ -111,12 +121,14 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         started,
         ..table::Report::new(options.benchmark, &world, rows)
     });
-    match (measured, first) {
-        (Ok(report), true) if options.json => println!("{}", report.json()),
-        (Ok(report), true) => print!("{}", report.text()),
-        (Ok(_), false) => {}
+    let said = match (measured, first) {
+        (Ok(report), true) if options.json => output::say(&format!("{}\n", report.json())),
+        (Ok(report), true) => output::say(&report.text()),
+        (Ok(_), false) => Ok(()),
         // MPI_Finalize is not called: it could block if only this rank has failed.
-        (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
+        (Err(measure::error::MeasureError::Mpi(error)), _) => {
+            return Err(Failure::Sentence(world.describe(&error)));
+        }
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;
             return Err(if first {
@@ -125,8 +137,9 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
                 Failure::SaidByRankZero
             });
         }
-    }
-    world.finalize().map_err(sentence)
+    };
+    world.finalize().map_err(sentence)?;
+    said.map_err(sentence)
 }
 
 /// Runs `mpi-bench guidelines` as one rank of a job.

@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, Parser};
 use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::endings::Leave;
+use crate::refusals::{self, Refusal};
 
 /// The task of a command line.
 #[derive(Debug)]
@@ -35,6 +36,17 @@ pub fn manual() -> String {
 }
 
 impl Task {
+    /// Checks the options together, before anything is measured.
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Task::Measure(options) => refusals::of_benchmark(options),
+            Task::Tune(options) => refusals::of_tune(options),
+            Task::Endings(options) => refusals::of_endings(options),
+            Task::Guidelines(options) => refusals::of_guidelines(options),
+            Task::Compare(_) | Task::Leave(_) | Task::Manual => Ok(()),
+        }
+    }
+
     pub fn parse() -> Task {
         let mut arguments: Vec<OsString> = std::env::args_os().collect();
         let Some(first) = arguments.get_mut(1) else {

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use mpi_core::coll::{CallId, algorithms};
@@ -17,6 +16,7 @@ use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError};
+use crate::output::{self, OutputError};
 use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
@@ -46,6 +46,7 @@ pub enum TuneError {
         file: PathBuf,
         reason: std::io::Error,
     },
+    Output(OutputError),
 }
 
 impl fmt::Display for TuneError {
@@ -53,6 +54,7 @@ impl fmt::Display for TuneError {
         match self {
             Self::NoOwnLibrary(error) => error.fmt(f),
             Self::Launcher(error) => error.fmt(f),
+            Self::Output(error) => error.fmt(f),
             Self::Write { file, reason } => {
                 write!(f, "cannot write the table {}: {reason}", file.display())
             }
@@ -112,11 +114,7 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
             file: file.clone(),
             reason,
         }),
-        None => {
-            // A closed stdout pipe is not an error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            Ok(())
-        }
+        None => output::say(&text).map_err(TuneError::Output),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
 use crate::load::Load;
 use crate::measure::{beside, exits, first};
+use crate::output::{self, OutputError};
 use crate::table::{Meaning, label, meaning, number, width};
 
 /// The reason why there is no comparison.
@@ -27,6 +28,7 @@ pub enum VersusError {
     Peer(RunError),
     /// All runs of the library under test failed.
     Ours(RunError),
+    Output(OutputError),
 }
 
 impl fmt::Display for VersusError {
@@ -34,7 +36,8 @@ impl fmt::Display for VersusError {
         match self {
             Self::NoOwnLibrary(error) => error.fmt(f),
             Self::Peer(error) => error.fmt(f),
-            Self::Ours(error) => write!(f, "the library that is compared gave no figures: {error}"),
+            Self::Output(error) => error.fmt(f),
+            Self::Ours(error) => write!(f, "the library under test gave no figures: {error}"),
         }
     }
 }
@@ -100,8 +103,8 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
     }
     drop(load);
     progress("");
-    report_failures(&contestants);
     let (ours, peers) = contestants.split_at_mut(1);
+    report_failures(peers);
     let Some(ours) = ours.first_mut() else {
         return Ok(());
     };
@@ -109,15 +112,15 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
         return Err(VersusError::Ours(error));
     }
     let rows = compare(options, ours, peers);
-    if options.json {
-        for row in &rows {
-            // The conversion of strings and numbers to JSON cannot fail.
-            println!("{}", serde_json::to_string(row).unwrap_or_default());
-        }
-    } else {
-        print_table(options, &rows);
-    }
-    Ok(())
+    let text = match options.json {
+        // The conversion of strings and numbers to JSON cannot fail.
+        true => rows
+            .iter()
+            .map(|row| serde_json::to_string(row).unwrap_or_default() + "\n")
+            .collect(),
+        false => table(options, &rows),
+    };
+    output::say(&text).map_err(VersusError::Output)
 }
 
 /// Returns the folder of the library under test.
@@ -313,54 +316,57 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-fn print_table(options: &Options, rows: &[Comparison]) {
+/// Returns the comparison as a table.
+fn table(options: &Options, rows: &[Comparison]) -> String {
+    let mut text = String::new();
     let Meaning { size, unit, .. } = meaning(options.benchmark);
-    println!(
-        "# mpi-bench {}, {} ranks, medians of {} rounds in {unit}; ratio above 1: ours is better",
+    text += &format!(
+        "# mpi-bench {}, {} ranks, medians of {} rounds in {unit}; ratio above 1: ours is better\n",
         options.benchmark.name(),
         options.ranks(),
         options.rounds
     );
     let peers: &[Best] = rows.first().map_or(&[], |row| &row.peers);
     let width = width(options.benchmark);
-    print!("{:<width$}{:>14}", format!("# {size}"), "ours");
+    text += &format!("{:<width$}{:>14}", format!("# {size}"), "ours");
     for peer in peers {
-        print!(
+        text += &format!(
             "{:>14}{:>8}  {:<20}",
             peer.library, "ratio", "at its best with"
         );
     }
-    println!();
+    text += "\n";
     for row in rows {
         let label = match (options.benchmark, row.benchmark.as_str()) {
             (Benchmark::Init, "start") => "past init".to_owned(),
             (Benchmark::Init, "launch") => "command".to_owned(),
             _ => label(options.benchmark, row.size),
         };
-        print!("{label:<width$}{:>14}", number(row.ours));
+        text += &format!("{label:<width$}{:>14}", number(row.ours));
         for peer in &row.peers {
-            print!(
+            text += &format!(
                 "{:>14}{:>8.2}  {:<20}",
                 number(peer.median),
                 peer.ours_is_better_by,
                 peer.setting
             );
         }
-        println!();
+        text += "\n";
         if let (Some(plain), Benchmark::Io) = (row.bare, options.benchmark) {
-            println!(
-                "# the same bytes by plain calls of the system, among our ranks: {}; ours reaches {:.2} of it",
+            text += &format!(
+                "# the same bytes by plain calls of the system, among our ranks: {}; ours reaches {:.2} of it\n",
                 number(plain),
                 row.ours / plain
             );
         } else if let Some(bare) = row.bare {
-            println!(
-                "# one counter in shared memory and nothing else, among our ranks: {}; ours takes {:.2} times as long",
+            text += &format!(
+                "# one counter in shared memory and nothing else, among our ranks: {}; ours takes {:.2} times as long\n",
                 number(bare),
                 row.ours / bare
             );
         }
     }
+    text
 }
 
 /// Prints a line on the terminal, which the next line overwrites; without a terminal does nothing.

@@ -5,7 +5,11 @@ use mpi_base::environment;
 use mpi_base::param::Params;
 use mpirun::cli::usage;
 use mpirun::{info, prefix};
+use std::io::ErrorKind;
 use std::process::ExitCode;
+
+/// The exit status if the output is incomplete (EX_IOERR), as that of mpirun.
+const OUTPUT_LOST: u8 = 74;
 
 fn main() -> ExitCode {
     let options = match info::Options::try_parse() {
@@ -14,11 +18,14 @@ fn main() -> ExitCode {
     };
     let params = Params::load(environment::all(), &prefix::parameter_files());
     match info::answer(&options, &params) {
-        Ok(text) => {
+        Ok(text) => match printable::to_stdout(&text) {
             // A closed stdout pipe, as with `| head`, is not an error.
-            let _ = printable::to_stdout(&text);
-            ExitCode::SUCCESS
-        }
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                printable::eprintln!("mpi-info: the standard output cannot be written: {error}");
+                ExitCode::from(OUTPUT_LOST)
+            }
+            _ => ExitCode::SUCCESS,
+        },
         Err(error) => {
             printable::eprintln!("mpi-info: {error}");
             ExitCode::FAILURE

@@ -191,7 +191,7 @@ pub fn assemble(
         },
         end_dead: options.end_dead.unwrap_or_else(end_dead_by_default),
         under: None,
-        hang_report: options.hang_report.as_deref().map(absolute),
+        hang_report: output("--hang-report", options.hang_report.as_deref())?,
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         signal_grace: params.get(&SIGNAL_GRACE).map_err(CliError::Parameter)?,

@@ -81,7 +81,7 @@ pub enum CliError {
         /// The missing program.
         program: &'static str,
     },
-    /// A report file cannot be written at the end of the job, since its folder does not exist.
+    /// A report file cannot be written, since its folder does not exist.
     NoFolder {
         /// The option with its dashes, such as `--trace`.
         option: &'static str,
@@ -166,7 +166,7 @@ impl fmt::Display for CliError {
             } => f.write_str(&usage::not_understood(option, value, wanted)),
             CliError::NoFolder { option, file } => write!(
                 f,
-                "{option} {}: its folder does not exist, so nothing could be written there at the end of the job",
+                "{option} {}: its folder does not exist, so the file could not be written",
                 name(file)
             ),
             CliError::Parameter(error) => error.fmt(f),

@@ -51,6 +51,7 @@ pub const DIAGNOSTICS: &str = "Diagnostics";
     version,
     disable_help_flag = true,
     disable_version_flag = true,
+    allow_negative_numbers = true,
     override_usage = "mpirun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]"
 )]
 pub struct Options {
@@ -290,6 +291,7 @@ pub struct Options {
 #[derive(Clone, Debug, Default, Parser)]
 #[command(
     name = "mpirun",
+    allow_negative_numbers = true,
     override_usage = "mpirun ... : [OPTIONS] PROGRAM [ARGS]..."
 )]
 pub struct Section {

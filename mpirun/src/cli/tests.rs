@@ -385,6 +385,27 @@ fn a_variable_that_is_not_set_is_warned_of() {
 }
 
 #[test]
+fn a_negative_number_is_refused_by_the_option_that_takes_it() {
+    for option in [
+        "-n",
+        "-N",
+        "--cpus-per-rank",
+        "--timeout",
+        "--hang-after",
+        "--stdin",
+    ] {
+        let line = format!("{option} -1 prog");
+        let error = parsed(&line).unwrap_err().to_string();
+        assert!(
+            error.contains("\"-1\" is not understood; it takes"),
+            "{line}: {error}"
+        );
+    }
+    let error = parsed("-1 prog").unwrap_err().to_string();
+    assert!(error.contains("there is no option"), "{error}");
+}
+
+#[test]
 fn a_variable_has_a_name() {
     for line in [
         "-x =v prog",

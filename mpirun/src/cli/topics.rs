@@ -50,7 +50,8 @@ pub const TOPICS: &[Topic] = &[
                Where mpirun got a signal, as by Ctrl-C, they get the same one, and those that handle it have 5 s (--mca mpirun_signal_grace 1m). \
                Ctrl-C twice does not wait. SIGUSR1 to mpirun prints which rank waits for which; SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
                Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
-               124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.\n\n\
+               124 after a time-out, 125 if the ranks wait for each other, 74 if output could not be written, \
+               126 or 127 if the program cannot be executed or does not exist, 2 for a mistake on the command line.\n\n\
                With --with-ft ulfm the job goes on without ranks that die, by a signal, with another status than 0, or without MPI_Finalize; \
                mpirun reports it at once and lists the lost ranks at the end. MPI_Abort still ends all. \
                Exit status: that of the ranks that are left; if none is, that of the first that died.",

@@ -38,6 +38,11 @@ pub fn sentence(error: &clap::Error) -> String {
         (ErrorKind::UnknownArgument, _) => {
             format!("there is no option or argument {}", printable::name(usage))
         }
+        (ErrorKind::InvalidSubcommand, _) => {
+            let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let command = printable::name(command);
+            format!("there is no command {command}; --help lists those there are")
+        }
         (ErrorKind::WrongNumberOfValues, _) => format!(
             "{option} needs {} values, and here it has {}: {usage}",
             number(ContextKind::ExpectedNumValues),
@@ -65,7 +70,10 @@ pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
 
 /// Returns an option as users type it, such as `-n` for clap's `--np <N>`.
 fn short(usage: &str) -> String {
-    let option = usage.split([' ', '=', '[']).next().unwrap_or(usage);
+    // The usage of an argument without an option is its name in brackets, such as `[JOB]`.
+    let named = usage.trim_start_matches(['[', '<']);
+    let end = [' ', '=', '[', ']', '>'];
+    let option = named.split(end).next().unwrap_or(usage);
     match option {
         "--np" => "-n".to_owned(),
         "--x" => "-x".to_owned(),
@@ -87,4 +95,35 @@ fn rendered(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Arg, Command};
+
+    fn said(line: &[&str]) -> String {
+        let number = |name: &'static str| Arg::new(name).value_parser(clap::value_parser!(u32));
+        let wait = Command::new("wait")
+            .arg(number("JOB"))
+            .arg(number("SECONDS").long("for"));
+        let tool = Command::new("tool").subcommand(wait);
+        let refused = tool.try_get_matches_from(std::iter::once(&"tool").chain(line));
+        sentence(&refused.unwrap_err())
+    }
+
+    #[test]
+    fn an_argument_is_named_with_and_without_an_option() {
+        let told = said(&["wait", "x"]);
+        assert!(
+            told.starts_with("JOB \"x\" is not understood; it takes "),
+            "{told}"
+        );
+        let told = said(&["wait", "--for", "x"]);
+        assert!(told.starts_with("--for \"x\" is not understood"), "{told}");
+        assert_eq!(
+            said(&["wiat"]),
+            "there is no command wiat; --help lists those there are"
+        );
+    }
 }

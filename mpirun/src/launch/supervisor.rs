@@ -372,12 +372,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reports failed writes of output; ends the job if output of the ranks is permanently lost.
+    /// Other incomplete output sets the exit status only at the end of the job, if nothing else has failed.
     fn check_outputs(&mut self) {
-        let must_end = self.control.ranks.outputs.check();
-        if self.control.ranks.outputs.is_incomplete() {
-            self.control.ending.fail(OUTPUT_LOST);
-        }
-        if must_end {
+        if self.control.ranks.outputs.check() {
             self.control.end(OUTPUT_LOST, libc::SIGTERM);
         }
     }

@@ -55,25 +55,58 @@ fn mismatches(ranks: &[Seen]) -> Vec<Finding> {
         .into_iter()
         .filter_map(|((comm, number), inside)| {
             let mut groups: Vec<Group> = Vec::new();
-            for (seen, round) in inside {
-                match groups
-                    .iter_mut()
-                    .find(|group| group.operation == round.what)
-                {
-                    Some(group) => group.ranks.push(seen.rank),
-                    None => groups.push(Group {
-                        ranks: vec![seen.rank],
-                        operation: round.what.clone(),
-                    }),
-                }
+            for (seen, round) in &inside {
+                add_to_groups(&mut groups, seen.rank, &round.what, true);
             }
-            (groups.len() > 1).then(|| Finding::Mismatch {
+            let differ_inside = groups.len() > 1;
+            let (_, first) = *inside.first()?;
+            let left = left(ranks, (comm, number), &inside);
+            let differs = |round: &Round| function_and_root(round) != function_and_root(first);
+            let differ_from_left = left.iter().any(|(_, round)| differs(round));
+            for (seen, round) in left {
+                add_to_groups(&mut groups, seen.rank, &round.what, false);
+            }
+            (differ_inside || differ_from_left).then(|| Finding::Mismatch {
                 comm: comm.to_string(),
                 number,
                 groups,
             })
         })
         .collect()
+}
+
+fn add_to_groups(groups: &mut Vec<Group>, rank: u32, operation: &str, inside: bool) {
+    let same = |group: &&mut Group| group.operation == operation && group.inside == inside;
+    match groups.iter_mut().find(same) {
+        Some(group) => group.ranks.push(rank),
+        None => groups.push(Group {
+            ranks: vec![rank],
+            operation: operation.into(),
+            inside,
+        }),
+    }
+}
+
+/// Returns the ranks whose latest collective operation is this one, and that do not wait in it:
+/// the root of a broadcast, for example, returns before the other members.
+fn left<'a>(
+    ranks: &'a [Seen],
+    (comm, number): (Comm, u64),
+    inside: &[(&Seen, &Round)],
+) -> Vec<(&'a Seen, &'a Round)> {
+    let is_inside = |rank: u32| inside.iter().any(|(seen, _)| seen.rank == rank);
+    ranks
+        .iter()
+        .filter(|seen| !is_inside(seen.rank))
+        .filter_map(|seen| Some((seen, seen.snapshot.as_ref()?.round.as_ref()?)))
+        .filter(|(_, round)| (round.comm, round.number) == (comm, number))
+        .collect()
+}
+
+/// Returns the function and the root of an operation, without the length.
+fn function_and_root(round: &Round) -> &str {
+    let described = round.what.split_once(" of ");
+    described.map_or(&*round.what, |(head, _)| head)
 }
 
 /// Finds cycles of ranks, and the ranks outside of them that wait for their members.
@@ -139,10 +172,14 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
             let all = earliest.insert(comm)
                 && missing(round, ranks).is_empty()
                 && come.len() == round.members as usize;
+            let known = left(ranks, (comm, round.number), &inside);
             let inside: Vec<u32> = inside.iter().map(|(seen, _)| seen.rank).collect();
+            let left: Vec<u32> = come.into_iter().filter(|r| !inside.contains(r)).collect();
+            let is_later = |rank: &u32| !known.iter().any(|(seen, _)| seen.rank == *rank);
             all.then(|| Finding::Unended {
                 operation: DisplayRound(round).to_string(),
-                left: come.into_iter().filter(|r| !inside.contains(r)).collect(),
+                later: left.iter().copied().filter(is_later).collect(),
+                left,
                 inside,
                 is_comparable: true,
             })

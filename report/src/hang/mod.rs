@@ -97,6 +97,9 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which the operation has completed.
         left: Vec<u32>,
+        /// The members of `left` that have entered a later operation since, so the report does not know what they called.
+        #[serde(skip)]
+        later: Vec<u32>,
         /// True if the text may advise the user to let the library compare the members' arguments.
         /// False for other libraries, which have no parameter for this comparison.
         #[serde(skip)]
@@ -130,6 +133,8 @@ pub enum Finding {
 pub struct Group {
     pub ranks: Vec<u32>,
     pub operation: String,
+    /// False if the ranks have called the operation and do not wait in it.
+    pub inside: bool,
 }
 
 /// A wire of the hardware barrier and the rank that drives it.
@@ -294,9 +299,14 @@ impl fmt::Display for Finding {
                     f,
                     "collective operation #{number} on {comm} is not the same everywhere:"
                 )?;
-                for Group { ranks, operation } in groups {
-                    let verb = if ranks.len() == 1 { "is" } else { "are" };
-                    write!(f, "\n  {} {verb} in {operation}", named(ranks))?;
+                for group in groups {
+                    let (ranks, operation) = (named(&group.ranks), &group.operation);
+                    match (group.ranks.as_slice(), group.inside) {
+                        ([_], true) => write!(f, "\n  {ranks} is in {operation}")?,
+                        (_, true) => write!(f, "\n  {ranks} are in {operation}")?,
+                        ([_], false) => write!(f, "\n  {ranks} has left {operation}")?,
+                        (_, false) => write!(f, "\n  {ranks} have left {operation}")?,
+                    }
                 }
                 Ok(())
             }
@@ -339,6 +349,7 @@ impl fmt::Display for Finding {
                 operation,
                 inside,
                 left,
+                later,
                 is_comparable,
             } => {
                 let verb = if inside.len() == 1 { "is" } else { "are" };
@@ -352,16 +363,26 @@ impl fmt::Display for Finding {
                     [_] => write!(f, ", and {} has left it", named(left))?,
                     _ => write!(f, ", and {} have left it", named(left))?,
                 }
-                if has_no_data(operation) {
-                    return write!(
+                let compares = match is_comparable {
+                    true => ", which --mca coll_base_check true compares",
+                    false => "",
+                };
+                match (has_no_data(operation), later.as_slice()) {
+                    (true, []) => write!(f, ": {STOPPED}"),
+                    (true, later) => write!(
                         f,
-                        ": a rank may be stopped in it, by a debugger or by a signal, or be about to leave it"
-                    );
-                }
-                write!(f, ": the lengths that they give and expect may differ")?;
-                match is_comparable {
-                    true => write!(f, ", which --mca coll_base_check true compares"),
-                    false => Ok(()),
+                        ": {} may have called another operation{compares}, or {STOPPED}",
+                        named(later)
+                    ),
+                    (false, []) => write!(
+                        f,
+                        ": the lengths that they give and expect may differ{compares}"
+                    ),
+                    (false, later) => write!(
+                        f,
+                        ": {} may have called another operation, or the lengths that they give and expect may differ{compares}",
+                        named(later)
+                    ),
                 }
             }
             Finding::Culprit {
@@ -379,10 +400,7 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::NoSender { waiting, take_any } => {
-                let (verb, take) = match waiting.len() {
-                    1 => ("waits", "takes"),
-                    _ => ("wait", "take"),
-                };
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
                 let what = match take_any {
                     true => "a message of any rank, and no rank is left that could send one",
                     false => {
@@ -391,7 +409,7 @@ impl fmt::Display for Finding {
                 };
                 write!(
                     f,
-                    "{} {verb} for {what}: all others have left or wait themselves, and no rank that {take} part can move",
+                    "{} {verb} for {what}: every other rank has left or waits itself",
                     named(waiting)
                 )
             }
@@ -415,6 +433,10 @@ impl fmt::Display for Finding {
         }
     }
 }
+
+/// The possible reason why an operation without user data does not end.
+const STOPPED: &str =
+    "a rank may be stopped in it, by a debugger or by a signal, or be about to leave it";
 
 /// Returns true if an operation transfers no user data, so that lengths cannot differ.
 fn has_no_data(operation: &str) -> bool {

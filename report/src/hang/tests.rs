@@ -368,15 +368,71 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
     // The rank that has completed the operation may compute, or may have ended.
-    ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
-        snapshot.round.as_mut().expect("a round").inside = false;
-    });
+    ranks[0] = left(0, "MPI_Scatter from rank 0 of 80 bytes", 1);
     let told = report(ranks.clone());
     assert!(told.contains("and rank 0 has left it:"), "{told}");
     // A member that has not entered the operation explains the wait.
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
+}
+
+/// Returns a rank that has completed its latest collective operation, and computes.
+fn left(rank: u32, what: &str, number: u64) -> Seen {
+    with(meets(rank, what, number), |snapshot| {
+        snapshot.call = None;
+        snapshot.round.as_mut().expect("a round").inside = false;
+    })
+}
+
+/// The root of a broadcast returns before the other members, so nothing but its latest operation shows the mismatch.
+#[test]
+fn a_rank_that_has_left_another_operation_is_named_with_it() {
+    let in_barrier = |ranks: std::ops::Range<u32>| ranks.map(|rank| meets(rank, "MPI_Barrier", 1));
+    let bcast = "MPI_Bcast from rank 0 of 4 bytes";
+    let mut ranks: Vec<Seen> = in_barrier(1..4).collect();
+    ranks.insert(0, left(0, bcast, 1));
+    let expected = "collective operation #1 on MPI_COMM_WORLD is not the same everywhere:\n  \
+                    ranks 1-3 are in MPI_Barrier\n  rank 0 has left MPI_Bcast from rank 0 of 4 bytes\n";
+    let told = report(ranks.clone());
+    assert!(told.starts_with(expected), "{told}");
+    // A rank that has ended, or calls MPI_Finalize, has left the operation too.
+    ranks[0].alive = false;
+    let told = report(ranks.clone());
+    assert!(told.starts_with(expected), "{told}");
+    // Other roots differ as other functions do.
+    let roots = |ranks: std::ops::Range<u32>| {
+        ranks.map(|rank| meets(rank, "MPI_Bcast from rank 1 of 4 bytes", 1))
+    };
+    ranks = std::iter::once(left(0, bcast, 1))
+        .chain(roots(1..4))
+        .collect();
+    let told = report(ranks.clone());
+    assert!(told.contains("is not the same everywhere"), "{told}");
+    // The rank may have called further operations since, and its call of this one is not known then.
+    ranks = in_barrier(1..4).collect();
+    ranks.insert(0, meets(0, "MPI_Barrier", 2));
+    let told = report(ranks);
+    let sentence = "and rank 0 has left it: rank 0 may have called another operation, which --mca coll_base_check true compares, or a rank may be stopped in it";
+    assert!(told.contains(sentence), "{told}");
+}
+
+/// A member that has completed the same operation is no mismatch, whatever the lengths.
+#[test]
+fn a_rank_that_has_left_the_same_operation_is_no_mismatch() {
+    for (own, theirs) in [
+        ("MPI_Barrier", "MPI_Barrier"),
+        (
+            "MPI_Scatter from rank 0 of 80 bytes",
+            "MPI_Scatter from rank 0 of 40 bytes",
+        ),
+    ] {
+        let mut ranks: Vec<Seen> = (1..4).map(|rank| meets(rank, theirs, 1)).collect();
+        ranks.insert(0, left(0, own, 1));
+        let told = report(ranks);
+        assert!(!told.contains("is not the same"), "{told}");
+        assert!(told.contains("and rank 0 has left it"), "{told}");
+    }
 }
 
 /// Members of a barrier transfer no data, so lengths cannot differ.

@@ -5,6 +5,7 @@
 //! lowest member takes the channel when all members' lines are idle, and begins to beat.
 //! Each other member begins to beat when the board reports that the channel has these members.
 
+use crate::command_failed::CommandFailed;
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
 use barrier_driver::channels::{
@@ -452,10 +453,7 @@ impl Beater<'_> {
 }
 
 fn succeeded(status: Option<ExitStatus>) -> Result<(), Failure> {
-    match status {
-        Some(status) if !status.success() => Err(format!("the command failed: {status}").into()),
-        _ => Ok(()),
-    }
+    status.map_or(Ok(()), |status| CommandFailed::check("the command", status))
 }
 
 /// The running command; it is killed when this value is dropped.

@@ -1,5 +1,6 @@
 //! `hwbarr emulate`: emulates the ports of a barrier's nodes, for a command or until a signal.
 
+use crate::command_failed::CommandFailed;
 use crate::{Failure, say};
 use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
@@ -86,7 +87,7 @@ impl Emulate {
         };
         let ended = self.serve(&self.registers_text(&file, uios.as_ref()));
         drop(uios);
-        ended?;
+        succeeded(ended?)?;
         released("block", device.releases())
     }
 
@@ -117,7 +118,7 @@ impl Emulate {
             "ppdev:{folder}/parport{{rank}},out={out},in={input}"
         ));
         drop(files);
-        ended?;
+        succeeded(ended?)?;
         released("board", board.releases())
     }
 
@@ -132,10 +133,8 @@ impl Emulate {
             GpioChip::default().plug(out_line, in_line, (out, input))
         });
         let port = format!("gpio:/dev/gpiochip{{rank}},out={out_line},in={in_line}");
-        let ended = supervised::run(chips.collect(), || {
-            self.serve(&port).map_err(|e| e.to_string())
-        });
-        ended.map_err(|refused| refused.to_string())??;
+        let ended = supervised::run(chips.collect(), || self.serve(&port));
+        succeeded(ended.map_err(|refused| refused.to_string())??)?;
         released("board", board.releases())
     }
 
@@ -151,20 +150,23 @@ impl Emulate {
         Ok((board, wires))
     }
 
-    /// Runs the command with this port; without a command, prints the port and waits for a signal.
-    fn serve(&self, port: &str) -> Result<(), Failure> {
+    /// Runs the command with this port and returns its status; without a command, prints the port and waits for a signal.
+    fn serve(&self, port: &str) -> Result<Option<ExitStatus>, String> {
         let [program, arguments @ ..] = self.command.as_slice() else {
-            return until_a_signal(port);
+            let ended = until_a_signal(port).map_err(|e| e.to_string());
+            return ended.map(|()| None);
         };
         let mut command = Command::new(program);
         command.args(arguments).env(PORT, port);
         let status = run(&mut command)
             .map_err(|e| format!("{} cannot be started: {e}", printable::name(program)))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(format!("the command failed: {status}").into()),
-        }
+        Ok(Some(status))
     }
+}
+
+/// Returns an error if the command was run and has failed.
+fn succeeded(status: Option<ExitStatus>) -> Result<(), Failure> {
+    status.map_or(Ok(()), |status| CommandFailed::check("the command", status))
 }
 
 /// The wires of a node, with a function that ignores releases as `ring`.

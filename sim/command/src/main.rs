@@ -3,6 +3,7 @@
 //! [`page`] is the HTML page of `hwbarr report`.
 
 mod channel;
+mod command_failed;
 mod cures;
 mod emulate;
 mod faults;
@@ -27,6 +28,8 @@ mod wave;
 use clap::{Parser, Subcommand};
 use std::io::ErrorKind;
 use std::process::ExitCode;
+
+use command_failed::CommandFailed;
 
 /// The error of a subcommand: a message for the user.
 type Failure = Box<dyn std::error::Error>;
@@ -113,7 +116,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             printable::eprintln!("hwbarr: {failure}");
-            ExitCode::FAILURE
+            let command = failure.downcast_ref::<CommandFailed>();
+            command.map_or(ExitCode::FAILURE, CommandFailed::exit_code)
         }
     }
 }

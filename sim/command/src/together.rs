@@ -7,6 +7,7 @@
 //! All starters poll continuously in the second barrier,
 //! so they leave it within the time of a poll.
 
+use crate::command_failed::CommandFailed;
 use crate::{Failure, say};
 use barrier_board::live::{self, Board, Memory};
 use barrier_board::served::{self, Address};
@@ -296,17 +297,13 @@ impl Started {
 
     /// Waits for all commands; returns the first failure.
     fn wait(mut self) -> Result<(), Failure> {
-        let mut failed = None;
+        let mut ended = Ok(());
         for (node, child) in self.0.iter_mut().enumerate() {
             let status = child.wait()?;
-            if !status.success() && failed.is_none() {
-                failed = Some(format!("the command of node {node} failed: {status}"));
-            }
+            let what = format!("the command of node {node}");
+            ended = ended.and(CommandFailed::check(&what, status));
         }
-        match failed {
-            None => Ok(()),
-            Some(reason) => Err(reason.into()),
-        }
+        ended
     }
 }
 

@@ -68,6 +68,19 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
     assert_eq!(text(&output.stdout), "");
 }
 
+/// A job of CI sees the status of the command that it tests, such as mpirun's for a hang.
+#[test]
+fn the_exit_status_of_a_command_is_that_of_hwbarr() {
+    let code = |arguments: &[&str]| hwbarr(arguments).status.code();
+    let emulated = |script| code(&["emulate", "mem", "--", "sh", "-c", script]);
+    assert_eq!(emulated("exit 0"), Some(0));
+    assert_eq!(emulated("exit 125"), Some(125));
+    assert_eq!(emulated("kill -KILL $$"), Some(128 + 9));
+    let script = "exit $((7 * HWBARR_NODE))";
+    let together = code(&["together", "-n", "2", "--", "sh", "-c", script]);
+    assert_eq!(together, Some(7));
+}
+
 /// Processes represent hosts; each has the port of its node.
 fn start_at_ports_of_their_own(kind: &str, releases: &[&str]) {
     let script = "for node in 0 1 2; do\n\
@@ -159,7 +172,8 @@ fn a_terminated_emulation_ends_its_command_and_removes_its_files() {
     let pid = rustix::process::Pid::from_child(&emulation);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     let status = emulation.wait().expect("it ends");
-    assert_eq!(status.code(), Some(1));
+    // SIGTERM has also killed the command.
+    assert_eq!(status.code(), Some(128 + 15));
     assert_eq!(
         std::fs::read_dir(place.path()).expect("a folder").count(),
         0

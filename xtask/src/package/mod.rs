@@ -101,6 +101,8 @@ fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
 pub fn run(options: &Options) -> Result<(), PackageError> {
     let out = options.out.clone();
     let out = out.unwrap_or_else(|| workspace::target().join("packages"));
+    // The build takes minutes, so the folder is checked before it.
+    install::check_folder(&out).map_err(PackageError::Install)?;
     let whole = workspace::target().join("package-installation");
     if whole.exists() {
         fs::remove_dir_all(&whole).map_err(about(&whole))?;
@@ -117,7 +119,6 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
         programs: Programs::All,
     };
     install::install(&whole, &contents).map_err(PackageError::Install)?;
-    fs::create_dir_all(&out).map_err(about(&out))?;
     let compression = match options.dev {
         true => Compression::Quick,
         false => Compression::Usual,

@@ -99,6 +99,10 @@ impl Module for CheckModule {
         CallSet::ALL
     }
 
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
     fn start(&self, invocation: Invocation, call: Call) -> Running {
         self.start_in_form(invocation, call, Form::Nonblocking)
     }

@@ -189,6 +189,11 @@ impl Module for PluginModule {
         }
     }
 
+    /// True, because a function of a plugin may pass its call to the next component.
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
     fn export_config(&self, _: &Comm, config: &mut Vec<u8>) {
         inventory::write(std::iter::once(&*self.entry), config);
     }

@@ -253,6 +253,7 @@ unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, Ta
         help,
         level: Level::TUNER,
         kind,
+        check: None,
     })
 }
 

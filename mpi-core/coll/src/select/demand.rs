@@ -1,8 +1,8 @@
 //! Check that the components that the user demands by name are used: a warning or error
 //! if `MPI_COMM_WORLD` cannot use one of them.
 //!
-//! If a component that a parameter requests is missing, rank 0 prints a warning;
-//! if a component with `coll_<component>_required` is missing, the job ends.
+//! If a component that a parameter requests is missing, or if other components precede it in all calls that it serves,
+//! rank 0 prints a warning; for a component with `coll_<component>_required` the job ends.
 //! On other communicators a missing component is not reported,
 //! because the user may want it on a few communicators only.
 
@@ -51,8 +51,12 @@ impl Demands {
         if !comm.is_world() {
             return Ok(());
         }
-        for (name, demand) in self.0.iter().filter(|(name, _)| !table.has(name)) {
-            let reason = reason(name, table.refused(), comm.rank());
+        for (name, demand) in self.0.iter() {
+            let unused = match table.has(name) {
+                true => table.preceded(name),
+                false => Some(reason(name, table.refused(), comm.rank())),
+            };
+            let Some(reason) = unused else { continue };
             match demand {
                 Demand::Required => {
                     return Err(CollError::Unusable {
@@ -94,7 +98,7 @@ fn reason(name: &str, refused: &Refused, me: u32) -> String {
 }
 
 fn warn(comm: &Comm, component: &str, reason: &str, table: &Table) {
-    let next = match table.chain(CallId::Barrier).next() {
+    let next = match table.performer(CallId::Barrier) {
         Some(next) => format!("barriers go in software (component {next})"),
         None => "no other component may serve barriers".to_owned(),
     };

@@ -183,3 +183,32 @@ fn a_rank_that_ends_drops_the_round_and_later_requests_are_refused() {
     assert_eq!(job.request(false).outcome, refused);
     assert_eq!(job.left(1), Actions::default());
 }
+
+/// A program without calls of the function is named as the cause, also if only the timer has requested the checkpoint.
+#[test]
+fn a_program_without_points_is_the_reason_that_no_checkpoint_is_taken() {
+    let reason = |points: u64| {
+        let mut job = Coordinator::new(2);
+        job.request(false);
+        for rank in 0..2 {
+            let point = points * rank as u64;
+            job.report(rank, Report::Entered { round: 1, point });
+        }
+        let Some(Outcome::NotTaken { why }) = job.left(0).outcome else {
+            panic!("a checkpoint of ranks that have ended");
+        };
+        assert_eq!(job.is_without_points(), points == 0);
+        why
+    };
+    let waits = "rank 0 ended while the checkpoint waited for ranks 0, 1 to agree to point ";
+    assert_eq!(
+        reason(0),
+        format!("{waits}1; no rank has called MPIX_Checkpoint_point")
+    );
+    assert_eq!(reason(3), format!("{waits}4"));
+    // As long as a rank has not answered, nothing is known about its calls.
+    let mut job = Coordinator::new(2);
+    job.request(false);
+    job.report(0, Report::Entered { round: 1, point: 0 });
+    assert!(!job.is_without_points());
+}

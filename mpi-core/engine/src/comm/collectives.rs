@@ -106,6 +106,11 @@ pub trait Collectives: Any {
     /// `mpirun --explain` prints them.
     fn explain(&self, comm: &str) -> Vec<String>;
 
+    /// Returns a clause with the reason for each component that may serve but is not used; error messages contain them.
+    fn unwilling(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns true if a later communicator with the same members can use the components after this one has been freed.
     /// All members get the same result.
     fn is_reusable(&self) -> bool {
@@ -162,24 +167,36 @@ pub trait FastCarrier {
 pub struct Unserved {
     pub call: CallId,
     pub comm: String,
+    /// A clause for each component that may serve but is not used.
+    pub unwilling: Vec<String>,
 }
 
 impl Unserved {
     /// Returns the error of a call on a communicator.
     #[cold]
     pub fn on(comm: &Comm, call: CallId) -> Error {
-        let comm = comm.label();
-        Unserved { call, comm }.into()
+        let chosen = comm.collectives().components();
+        Unserved {
+            call,
+            comm: comm.label(),
+            unwilling: chosen.map(Collectives::unwilling).unwrap_or_default(),
+        }
+        .into()
     }
 }
 
 impl fmt::Display for Unserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Unserved { call, comm } = self;
+        let Unserved {
+            call,
+            comm,
+            unwilling,
+        } = self;
         write!(
             f,
             "no collective component serves {call} on {comm}; see the parameter coll"
-        )
+        )?;
+        unwilling.iter().try_for_each(|why| write!(f, "; {why}"))
     }
 }
 

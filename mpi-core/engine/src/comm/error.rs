@@ -54,13 +54,28 @@ pub enum CommError {
     },
 }
 
+/// Returns the name of a constant of `mpi.h` that a program has passed as a rank.
+fn name_of_constant(rank: i64) -> Option<&'static str> {
+    let names = [
+        (-1, "MPI_ANY_SOURCE"),
+        (-2, "MPI_ANY_TAG"),
+        (-3, "MPI_PROC_NULL"),
+        (-4, "MPI_ROOT"),
+        (-32766, "MPI_UNDEFINED"),
+    ];
+    let found = names.iter().find(|(value, _)| *value == rank);
+    found.map(|(_, name)| *name)
+}
+
 impl fmt::Display for CommError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CommError::Rank { rank, size, comm } => {
+                let name = name_of_constant(*rank).map(|name| format!(" ({name})"));
                 write!(
                     f,
-                    "rank {rank} is not in {comm}, which has ranks 0 to {}",
+                    "rank {rank}{} is not in {comm}, which has ranks 0 to {}",
+                    name.unwrap_or_default(),
                     size.saturating_sub(1)
                 )
             }

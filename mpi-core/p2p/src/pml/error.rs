@@ -73,7 +73,7 @@ impl fmt::Display for PmlError {
                 capacity,
             } => write!(
                 f,
-                "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
+                "the message from rank {source} to rank {receiver} with tag {tag} has {bytes} bytes, but the receive buffer has {capacity}"
             ),
             PmlError::Types {
                 receiver,
@@ -84,7 +84,7 @@ impl fmt::Display for PmlError {
                 ..
             } => write!(
                 f,
-                "on rank {receiver}: the message from {source}, tag {tag}, was sent as {sent}, but the receive is of {expected}, whose basic types differ"
+                "the message from rank {source} to rank {receiver} with tag {tag} was sent as {sent}, but the receive is of {expected}, whose basic types differ"
             ),
             PmlError::Unreachable { peer, reasons } => {
                 write!(f, "no transport reaches job rank {peer}: {reasons}")

@@ -29,7 +29,7 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
             let error = recv_bytes(&world, &mut target, 0, 4).expect_err("no room");
             let text = error.to_string();
             let said = format!(
-                "on rank 1: the message from 0, tag 4, has {len} bytes, the buffer holds 5"
+                "the message from rank 0 to rank 1 with tag 4 has {len} bytes, but the receive buffer has 5"
             );
             assert_eq!(text, said);
             assert_eq!(target, content(3, 5)[..]);

@@ -315,7 +315,10 @@ fn long_messages_are_delivered_in_place_however_they_are_received() {
         holds(&probed, 2, LEN);
         let shorter = scratch(LEN / 2);
         let error = world.p2p().recv(shorter.all(), 1, 3).expect_err("no room");
-        assert!(error.to_string().contains("the buffer holds"), "{error}");
+        assert!(
+            error.to_string().contains("but the receive buffer has"),
+            "{error}"
+        );
         holds(&shorter, 3, LEN / 2);
         let short = scratch(SHORTEST);
         world.p2p().recv(short.all(), 1, 4).expect("received");

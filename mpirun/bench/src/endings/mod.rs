@@ -24,6 +24,7 @@ use crate::cli::Options;
 use crate::clock::now_ms;
 use crate::find;
 use crate::launcher::{AS_IT_COMES, Installation, RunError, this_program};
+use crate::output::{self, OutputError};
 use crate::versus;
 use leave::LeaveMode;
 use watch::Folder;
@@ -126,6 +127,7 @@ pub enum EndingsError {
     Folder(std::io::Error),
     Start(ProcessError),
     NotReady { launcher: PathBuf, reported: String },
+    Output(OutputError),
 }
 
 impl fmt::Display for EndingsError {
@@ -135,6 +137,7 @@ impl fmt::Display for EndingsError {
             Self::Library(error) => error.fmt(f),
             Self::Folder(error) => write!(f, "the job's private folder: {error}"),
             Self::Start(error) => error.fmt(f),
+            Self::Output(error) => error.fmt(f),
             Self::NotReady { launcher, reported } => write!(
                 f,
                 "the ranks that {} started did not come to where they wait: {reported}",
@@ -166,15 +169,19 @@ pub fn run(options: &Options) -> Result<(), EndingsError> {
         .map(|folder| Installation::at(folder).map_err(EndingsError::Library))
         .collect::<Result<Vec<_>, _>>()?;
     let names: Vec<&str> = all.iter().map(|one| one.family.name()).collect();
-    println!("| what happens | {} |", names.join(" | "));
-    println!("|---|{}", "---|".repeat(names.len()));
+    let say = |text: &str| output::say(text).map_err(EndingsError::Output);
+    let rule = "---|".repeat(names.len());
+    say(&format!(
+        "| what happens | {} |\n|---|{rule}\n",
+        names.join(" | ")
+    ))?;
     for deed in DEEDS {
         let mut cells = Vec::new();
         for one in &all {
             let rounds = (0..options.rounds).map(|_| measure(one, deed, options));
             cells.push(spell(&rounds.collect::<Result<Vec<_>, _>>()?));
         }
-        println!("| {} | {} |", deed.what, cells.join(" | "));
+        say(&format!("| {} | {} |\n", deed.what, cells.join(" | ")))?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError};
 use crate::mpi::{Combine, MpiError, World};
+use crate::output::{self, OutputError};
 use crate::pace::{self, Pace};
 use crate::sizes::{Sizes, powers_of_two};
 use crate::table::number;
@@ -48,6 +49,7 @@ const LEAST_TURNS: u32 = 3;
 pub enum GuidelinesError {
     NoOwnLibrary(find::NotFound),
     Launcher(RunError),
+    Output(OutputError),
 }
 
 impl fmt::Display for GuidelinesError {
@@ -55,6 +57,7 @@ impl fmt::Display for GuidelinesError {
         match self {
             Self::NoOwnLibrary(error) => error.fmt(f),
             Self::Launcher(error) => error.fmt(f),
+            Self::Output(error) => error.fmt(f),
         }
     }
 }
@@ -113,8 +116,7 @@ pub fn run(options: &Options) -> Result<(), GuidelinesError> {
             true => json(ranks, &compared, &choices),
             false => text(ranks, &compared, &choices),
         };
-        // A closed stdout pipe is not an error.
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+        output::say(&text).map_err(GuidelinesError::Output)?;
     }
     Ok(())
 }
@@ -168,7 +170,9 @@ pub fn compare(options: &Options, world: &World<'_>) -> Result<(), MpiError> {
             comparisons,
         };
         // The conversion of strings and numbers to JSON cannot fail.
-        println!("{}", serde_json::to_string(&compared).unwrap_or_default());
+        let line = serde_json::to_string(&compared).unwrap_or_default() + "\n";
+        // If the launching process does not get the line, it reports that there are no figures.
+        let _ = output::say(&line);
     }
     Ok(())
 }

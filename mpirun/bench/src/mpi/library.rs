@@ -91,6 +91,7 @@ functions! {
     init = "MPI_Init_thread"(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
     finalize = "MPI_Finalize"();
     abort = "MPI_Abort"(Handle, c_int);
+    error_string = "MPI_Error_string"(c_int, *mut c_char, *mut c_int);
     library_version = "MPI_Get_library_version"(*mut c_char, *mut c_int);
     comm_rank = "MPI_Comm_rank"(Handle, *mut c_int);
     comm_size = "MPI_Comm_size"(Handle, *mut c_int);

@@ -29,7 +29,7 @@ pub use library::{Library, LoadError};
 pub use windows::{Access, Window};
 
 use library::{Functions, Handles};
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 use std::ptr;
 
@@ -98,6 +98,25 @@ impl World<'_> {
 
     fn handles(&self) -> &Handles {
         &self.library.handles
+    }
+
+    /// Returns the error as a sentence, with the library's text for the error code.
+    pub fn describe(&self, error: &MpiError) -> String {
+        // Longer than MPI_MAX_ERROR_STRING of every library.
+        let mut text = [0 as c_char; 4096];
+        let mut length = 0;
+        // SAFETY: the buffer is longer than every text; `length` is a local variable.
+        let code =
+            unsafe { (self.call().error_string)(error.code, text.as_mut_ptr(), &raw mut length) };
+        let bytes: Vec<u8> = text
+            .iter()
+            .take_while(|c| **c != 0)
+            .map(|c| *c as u8)
+            .collect();
+        match (code, bytes.as_slice()) {
+            (0, [_, ..]) => format!("{}: {}", error.function, String::from_utf8_lossy(&bytes)),
+            _ => error.to_string(),
+        }
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {

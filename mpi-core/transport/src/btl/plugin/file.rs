@@ -308,6 +308,7 @@ unsafe fn parameters(
             help,
             level: Level::TUNER,
             kind: Kind::Text,
+            check: None,
         });
     }
     Ok(params.leak())

@@ -14,6 +14,19 @@ use rustix::event::epoll;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+/// The beginning of the value that a process publishes instead of an address record if its transport cannot be opened;
+/// the reason follows. An address record begins with its version instead.
+const NOT_OPEN: &[u8] = b"not open: ";
+
+/// The maximum length of a published reason in bytes: values of launchers are limited to 900 digits, two for each byte.
+const LONGEST_REASON: usize = 400;
+
+/// Returns the value that a process publishes if its transport cannot be opened.
+pub(super) fn not_open(reason: &str) -> Vec<u8> {
+    let reason = reason.bytes().take(LONGEST_REASON);
+    NOT_OPEN.iter().copied().chain(reason).collect()
+}
+
 impl Tcp {
     /// Reads a peer's address record at the first call. Returns the peer's key and the addresses to try.
     pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
@@ -89,6 +102,10 @@ impl Tcp {
 
     fn record(&self, of: ProcId, link: u32) -> Result<AddressRecord, String> {
         let bytes = self.modex.get(of, &modex_key(link))?;
+        if let Some(reason) = bytes.strip_prefix(NOT_OPEN) {
+            let reason = String::from_utf8_lossy(reason);
+            return Err(format!("its transport tcp is not open: {reason}"));
+        }
         let record =
             AddressRecord::decode(&bytes).ok_or("its published address record is malformed")?;
         Ok(record)

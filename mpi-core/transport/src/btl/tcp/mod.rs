@@ -87,11 +87,20 @@ fn open(context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         return Err(OpenError::NotNeeded);
     }
     let settings = Settings::read(context.params).map_err(OpenError::Param)?;
-    let addresses = addresses(&settings)?;
+    let opened = open_links(context, &settings);
+    if let (Err(error), Some(modex)) = (&opened, &context.modex) {
+        // If the value is not published, the peers report that it is missing.
+        let _ = modex.put(&modex_key(0), &connect::not_open(&error.to_string()));
+    }
+    opened
+}
+
+fn open_links(context: &OpenContext<'_>, settings: &Settings) -> Result<Vec<Transport>, OpenError> {
+    let addresses = addresses(settings)?;
     (0..settings.links_for(&addresses, context.size))
         .map(|link| {
             let names = Arc::new(JobNames { size: context.size });
-            let tcp = Tcp::open(context, &settings, link, names, addresses.clone())?;
+            let tcp = Tcp::open(context, settings, link, names, addresses.clone())?;
             Ok(Box::new(tcp) as Transport)
         })
         .collect()
@@ -200,7 +209,15 @@ impl Tcp {
             (on, settings.port(link)),
             settings.buffers,
         )
-        .map_err(|e| system("listening on a TCP port")(rendezvous_points::text(e)))?;
+        .map_err(|e| {
+            let reason = rendezvous_points::text(e);
+            system("listening on a TCP port")(match settings.port(link) {
+                0 => reason,
+                port => format!(
+                    "{reason}: the port is {port}, and btl_tcp_port is for one process per machine"
+                ),
+            })
+        })?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| system("making a poller")(rendezvous_points::text(e)))?;
         connector

@@ -54,7 +54,7 @@ static IF_EXCLUDE: Param<String> = Param::new(
     "Interfaces, networks or families to exclude, separated by commas: docker0,192.168.0.0/16,ipv6",
 );
 
-static PORT: Param<u32> = Param::new(
+static PORT: Param<u16> = Param::new(
     "btl",
     "tcp",
     "port",
@@ -141,7 +141,7 @@ pub(super) struct Settings {
     /// Number of links; 0 means one link for each common network.
     pub links: u32,
     pub filter: Filter,
-    pub port: u32,
+    pub port: u16,
     pub buffers: Buffers,
     dead_after: Duration,
     /// Time during which a peer that refuses connections is tried again.
@@ -192,7 +192,7 @@ impl Settings {
     pub fn port(&self, link: u32) -> u16 {
         match self.port {
             0 => 0,
-            first => u16::try_from(first.saturating_add(link)).unwrap_or(0),
+            first => u16::try_from(u32::from(first).saturating_add(link)).unwrap_or(0),
         }
     }
 
@@ -258,6 +258,18 @@ mod tests {
             super::super::address::of_this_machine(&s.filter).unwrap(),
             []
         );
+    }
+
+    #[test]
+    fn a_port_is_at_most_65535() {
+        for port in ["65536", "99999", "-1", "http"] {
+            let mut params = Params::default();
+            params.set("btl_tcp_port", port, Source::CommandLine);
+            let refused = Settings::read(&params).err().map(|e| e.to_string());
+            let refused = refused.unwrap_or_default();
+            assert!(refused.contains("from 0 to 65535"), "{port}: {refused}");
+        }
+        assert_eq!(settings(&[("btl_tcp_port", "65535")]).port(0), 65535);
     }
 
     #[test]

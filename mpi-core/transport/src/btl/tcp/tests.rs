@@ -492,6 +492,19 @@ fn links_that_are_counted_differently_are_refused_with_both_numbers() {
 }
 
 #[test]
+fn a_peer_whose_transport_is_not_open_publishes_the_reason() {
+    let modex = TestModex::default();
+    let all = job(&modex, 2, &[]);
+    modex.put(1, &modex_key(0), &connect::not_open("the port is in use"));
+    let Reach::No(why) = all[0].reach(1) else {
+        panic!("a peer without transport is reached");
+    };
+    assert_eq!(why, "its transport tcp is not open: the port is in use");
+    let long = connect::not_open(&"x".repeat(10_000));
+    assert!(long.len() < 500, "{}", long.len());
+}
+
+#[test]
 fn a_process_that_has_left_can_be_met_again() {
     let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);

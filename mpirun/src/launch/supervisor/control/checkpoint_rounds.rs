@@ -177,11 +177,13 @@ fn act_on(control: &mut JobControl<'_>, actions: Actions) {
             stop,
         }) => was_taken(control, number, bytes, stop),
         Some(Outcome::NotTaken { why }) => {
-            // The failure of the timer's checkpoint is not reported if the job is ending.
+            // The failure of the timer's checkpoint is not reported if the job is ending,
+            // unless no checkpoint of the program can ever be taken.
             let by_user = control.checkpoints.asked.is_some_and(|(_, user)| user);
-            let ends = control.checkpoints.is_ending;
+            let is_known = by_user || coordinator(control).is_without_points();
+            let is_silent = control.checkpoints.is_ending && !is_known;
             let sentence = format!("no checkpoint was taken: {why}");
-            end_round(control, ends && !by_user, Err(sentence));
+            end_round(control, is_silent, Err(sentence));
         }
         None => {}
     }
