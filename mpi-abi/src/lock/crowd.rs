@@ -10,6 +10,7 @@
 //! So in a long wait all threads but one sleep.
 //!
 //! Threads that yield are counted in `yielding`.
+//! Before it yields, a thread migrates to a core of its rank ([`home`](super::home)).
 //! While the count is not 0, followers need no leader.
 //! The last yielding thread becomes the leader, or wakes a follower to lead when it leaves.
 
@@ -53,6 +54,7 @@ impl GlobalLock {
         self.yielding
             .store(self.yielding.load(Relaxed) + 1, Relaxed);
         self.unlock();
+        self.home.enter();
         let took = timed_yield();
         self.take(me, depth);
         self.yielding
