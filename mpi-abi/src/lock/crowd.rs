@@ -15,6 +15,7 @@
 //! The last yielding thread becomes the leader, or wakes a follower to lead when it leaves.
 
 use super::{GlobalLock, Relaxed};
+use mpi_base::clock::now_ns;
 use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
@@ -57,6 +58,9 @@ impl GlobalLock {
         self.home.enter();
         let took = timed_yield();
         self.take(me, depth);
+        if took > Yielded::LONG {
+            self.home.meets_load(now_ns());
+        }
         self.yielding
             .store(self.yielding.load(Relaxed) - 1, Relaxed);
         took

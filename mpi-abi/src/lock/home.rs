@@ -6,13 +6,21 @@
 //! On its home cores a rank has one thread at a time for each of its cores.
 //! So a thread in a crowd that is about to yield on another rank's core migrates to a home core.
 //! Its affinity mask is unchanged afterwards ([`mpi_base::migrate`]), so the kernel may move it again.
+//! If another process computes on a home core, threads stay where the kernel puts them for some time ([`Home::meets_load`]).
 //! If the kernel moves the thread back, the pause before its next migration doubles, up to a second ([`Moves`]).
 
+use mpi_base::clock::now_ns;
 use mpi_base::cpu::{Cores, processors};
 use mpi_base::migrate::{self, Moves};
 use std::cell::Cell;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+
+/// The time in ns without migrations after a yield to a process that computes.
+/// The time doubles, up to [`LONGEST_PAUSE`], if another such yield soon follows.
+const PAUSE: u64 = 20_000_000;
+const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 thread_local! {
     static MOVES: Cell<Moves> = const { Cell::new(Moves::NEW) };
@@ -20,37 +28,68 @@ thread_local! {
 
 /// The home cores of this process; empty if its threads stay where the kernel puts them.
 #[derive(Debug)]
-pub(super) struct Home(OnceLock<Vec<usize>>);
+pub(super) struct Home {
+    cores: OnceLock<Vec<usize>>,
+    /// The time in ns before which no thread migrates, because a process computes on a home core.
+    /// Only the owner of the lock writes this field and `pause`.
+    not_before: AtomicU64,
+    pause: AtomicU64,
+}
 
 impl Home {
     pub(super) const fn new() -> Self {
-        Home(OnceLock::new())
+        Home {
+            cores: OnceLock::new(),
+            not_before: AtomicU64::new(0),
+            pause: AtomicU64::new(PAUSE),
+        }
     }
 
     /// Sets the home cores; later calls have no effect.
     pub(super) fn set(&self, cores: Vec<usize>) {
-        let _ = self.0.set(cores);
+        let _ = self.cores.set(cores);
     }
 
     /// Migrates the calling thread to a home core, if it runs on another core and has not migrated recently.
     #[inline]
     pub(super) fn enter(&self) {
-        if let Some(home) = self.0.get()
+        if let Some(home) = self.cores.get()
             && !home.is_empty()
             && !home.contains(&rustix::thread::sched_getcpu())
         {
-            migrate_to(home);
+            self.migrate_to(home);
         }
     }
-}
 
-#[cold]
-fn migrate_to(home: &[usize]) {
-    let (mut moves, now) = (MOVES.get(), Instant::now());
-    if moves.may(now) {
-        moves.count(now);
-        MOVES.set(moves);
-        migrate::to_one_of(home);
+    #[cold]
+    fn migrate_to(&self, home: &[usize]) {
+        let (mut moves, now) = (MOVES.get(), Instant::now());
+        if moves.may(now) && self.may_enter(now_ns()) {
+            moves.count(now);
+            MOVES.set(moves);
+            migrate::to_one_of(home);
+        }
+    }
+
+    /// Returns true if no thread has recently yielded to a process that computes.
+    fn may_enter(&self, now_ns: u64) -> bool {
+        now_ns >= self.not_before.load(Relaxed)
+    }
+
+    /// Prevents migrations for some time: another process has computed on this core during a yield.
+    /// The caller owns the lock.
+    #[cold]
+    pub(super) fn meets_load(&self, now_ns: u64) {
+        let until = self.not_before.load(Relaxed);
+        if now_ns < until {
+            return;
+        }
+        let pause = match now_ns - until < LONGEST_PAUSE {
+            true => (2 * self.pause.load(Relaxed)).min(LONGEST_PAUSE),
+            false => PAUSE,
+        };
+        self.pause.store(pause, Relaxed);
+        self.not_before.store(now_ns + pause, Relaxed);
     }
 }
 
@@ -151,5 +190,37 @@ mod tests {
         none.enter();
         none.set(Vec::new());
         none.enter();
+    }
+
+    #[test]
+    fn after_yields_to_a_process_that_computes_threads_stay_for_longer_and_longer() {
+        let (home, start) = (Home::new(), 5_000_000_000);
+        assert!(home.may_enter(start));
+        let mut now = start;
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            home.meets_load(now);
+            // A second thread that yields in this time does not lengthen it.
+            home.meets_load(now + 1);
+            let until = home.not_before.load(Relaxed);
+            assert!(!home.may_enter(until - 1) && home.may_enter(until));
+            pauses.push((until - now) / 1_000_000);
+            now = until;
+        }
+        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1_000, 1_000]);
+        now += LONGEST_PAUSE;
+        home.meets_load(now);
+        assert!(home.may_enter(now + PAUSE));
+    }
+
+    #[test]
+    fn a_thread_does_not_enter_a_home_beside_load() {
+        let cores = processors().unwrap();
+        let home = Home::new();
+        home.set(vec![rustix::thread::CpuSet::MAX_CPU + 1]);
+        home.not_before.store(u64::MAX, Relaxed);
+        home.enter();
+        assert!(MOVES.get().may(Instant::now()), "it has migrated");
+        assert_eq!(processors().unwrap(), cores);
     }
 }
