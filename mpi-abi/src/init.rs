@@ -185,7 +185,9 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
         .set_threads(multiple.then_some(&state::THREADS));
     let cores = engine.place().cores();
     let ranks = cores.shared_by(engine.place().neighbours().len());
-    state::set_cores_for_threads(cores.usable / ranks.max(1));
+    if multiple {
+        state::set_cores_for_threads(cores, ranks, engine.node().rank() as usize);
+    }
     state::set_locking(multiple);
     match helped {
         true => helper::start(),

@@ -55,14 +55,22 @@ pub fn aside() {
 }
 
 /// Moves this thread to `core`; returns false if its mask or the kernel forbids it.
-#[cold]
 pub fn to(core: usize) -> bool {
+    to_one_of(&[core])
+}
+
+/// Moves this thread to one of `cores`; the kernel chooses among those in its mask.
+/// Returns false if its mask contains none of them or the kernel refuses.
+#[cold]
+pub fn to_one_of(cores: &[usize]) -> bool {
     through(|mask| {
-        let mut one = CpuSet::new();
-        if core < CpuSet::MAX_CPU && mask.is_set(core) {
-            one.set(core);
-        }
-        one
+        let mut some = CpuSet::new();
+        let allowed = |core: &&usize| **core < CpuSet::MAX_CPU && mask.is_set(**core);
+        cores
+            .iter()
+            .filter(allowed)
+            .for_each(|core| some.set(*core));
+        some
     })
 }
 
@@ -138,8 +146,29 @@ mod tests {
     }
 
     #[test]
+    fn going_to_one_of_some_cores_leaves_the_mask_as_it_was() {
+        let before = sched_getaffinity(None).unwrap();
+        let all = processors().unwrap();
+        for cores in all.chunks(2) {
+            let there = (0..TRIES).any(|_| {
+                assert!(to_one_of(cores));
+                assert_eq!(sched_getaffinity(None).unwrap(), before);
+                cores.contains(&sched_getcpu())
+            });
+            assert!(there, "never on {cores:?}");
+        }
+    }
+
+    #[test]
     fn a_thread_that_is_bound_stays() {
         bound(|_| aside());
+        bound(|core| {
+            let others: Vec<_> = (0..CpuSet::MAX_CPU + 1)
+                .filter(|other| *other != core)
+                .collect();
+            assert!(!to_one_of(&others));
+            assert!(to_one_of(&[CpuSet::MAX_CPU, core]));
+        });
         bound(|core| {
             assert!(to(core));
             assert!((0..CpuSet::MAX_CPU + 1).all(|other| other == core || !to(other)));

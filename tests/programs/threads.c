@@ -1,8 +1,11 @@
 /* Several threads call MPI at the same time: each communicates with the corresponding thread of the next rank,
- * blocking and nonblocking, while one more thread executes barriers on a separate communicator. */
+ * blocking and nonblocking, while one more thread executes barriers on a separate communicator.
+ * Threads that outnumber the cores of their rank migrate, but their affinity masks do not change. */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 enum { THREADS = 4, ROUNDS = 200, LONG = 20000 };
 
@@ -12,6 +15,8 @@ static void *talk(void *argument)
 {
     int me = *(int *)argument, left = (rank + size - 1) % size, right = (rank + 1) % size;
     static int in[THREADS][LONG], out[THREADS][LONG];
+    cpu_set_t before, after;
+    CHECK(!sched_getaffinity(0, sizeof before, &before), "no affinity mask");
     for (int round = 0; round < ROUNDS; round++) {
         int n = round % 20 == 0 ? LONG : 1 + round % 7;
         MPI_Request requests[2];
@@ -33,6 +38,8 @@ static void *talk(void *argument)
         for (int i = 0; i < n; i++)
             CHECK(in[me][i] == left * 1000000 + me * 10000 + round + i, "thread %d, round %d: number %d is %d", me, round, i, in[me][i]);
     }
+    CHECK(!sched_getaffinity(0, sizeof after, &after), "no affinity mask");
+    CHECK(CPU_EQUAL(&before, &after), "thread %d may run on %d instead of %d cores", me, CPU_COUNT(&after), CPU_COUNT(&before));
     return NULL;
 }
 

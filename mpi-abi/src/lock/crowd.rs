@@ -10,10 +10,12 @@
 //! So in a long wait all threads but one sleep.
 //!
 //! Threads that yield are counted in `yielding`.
+//! Before it yields, a thread migrates to a core of its rank ([`home`](super::home)).
 //! While the count is not 0, followers need no leader.
 //! The last yielding thread becomes the leader, or wakes a follower to lead when it leaves.
 
 use super::{GlobalLock, Relaxed};
+use mpi_base::clock::now_ns;
 use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
@@ -53,8 +55,12 @@ impl GlobalLock {
         self.yielding
             .store(self.yielding.load(Relaxed) + 1, Relaxed);
         self.unlock();
+        self.home.enter();
         let took = timed_yield();
         self.take(me, depth);
+        if took > Yielded::LONG {
+            self.home.meets_load(now_ns());
+        }
         self.yielding
             .store(self.yielding.load(Relaxed) - 1, Relaxed);
         took

@@ -40,6 +40,7 @@
 mod crowd;
 mod followers;
 mod following;
+mod home;
 mod outside;
 mod reserved;
 mod spinning;
@@ -58,6 +59,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use followers::Following;
+pub use home::home_of;
 pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
 use reserved::{LOCKS, Reservation, caller, is_inside};
@@ -113,6 +115,8 @@ pub struct GlobalLock {
     followers: AtomicU32,
     /// Number of cores available to the threads of this process.
     cores: AtomicU32,
+    /// The cores on which the threads of this process gather in a crowd.
+    home: home::Home,
     /// The number of threads that yield between two polls of their own.
     yielding: AtomicU32,
     /// Number of remaining empty polls for which the process still counts as oversubscribed.
@@ -155,6 +159,7 @@ impl GlobalLock {
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
             cores: AtomicU32::new(u32::MAX),
+            home: home::Home::new(),
             yielding: AtomicU32::new(0),
             crowded_polls: AtomicU32::new(0),
             beside_load: AtomicU32::new(0),
@@ -178,6 +183,11 @@ impl GlobalLock {
     /// Sets the number of cores available to this process's threads.
     pub fn set_cores(&self, cores: u32) {
         self.cores.store(cores.max(1), Relaxed);
+    }
+
+    /// Sets the cores on which this process's threads gather in a crowd; later calls have no effect.
+    pub fn set_home(&self, cores: Vec<usize>) {
+        self.home.set(cores);
     }
 
     /// Returns true if a thread waits for the lock.

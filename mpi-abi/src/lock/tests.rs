@@ -286,6 +286,27 @@ fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
     lock.release();
 }
 
+#[test]
+fn a_thread_of_a_crowd_yields_on_a_home_core() {
+    for core in mpi_base::cpu::processors().unwrap() {
+        let lock = new_lock();
+        lock.set_cores(1);
+        lock.set_home(vec![core]);
+        lock.acquire();
+        lock.followers.store(1, Relaxed);
+        // The kernel may move the thread again at once, but not every time.
+        let is_home = (0..100).any(|_| {
+            home::forget_migrations();
+            let step = lock.wait_step(yielding(false));
+            assert!(matches!(step, ThreadStep::Yielded(_)));
+            rustix::thread::sched_getcpu() == core
+        });
+        lock.followers.store(0, Relaxed);
+        lock.release();
+        assert!(is_home, "never on {core}");
+    }
+}
+
 /// Oversubscribed threads increment a counter alternately; a lost wake-up would stop the test.
 #[test]
 fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
