@@ -9,6 +9,7 @@
 //! If another process computes on a home core, threads stay where the kernel puts them for some time ([`Home::meets_load`]).
 //! If the kernel moves the thread back, the pause before its next migration doubles, up to a second ([`Moves`]).
 
+use super::GlobalLock;
 use mpi_base::clock::now_ns;
 use mpi_base::cpu::{Cores, processors};
 use mpi_base::migrate::{self, Moves};
@@ -91,6 +92,11 @@ impl Home {
         self.pause.store(pause, Relaxed);
         self.not_before.store(now_ns + pause, Relaxed);
     }
+}
+
+/// Sets the cores on which this process's threads gather in a crowd; later calls have no effect.
+pub fn set_home(lock: &GlobalLock, cores: Vec<usize>) {
+    lock.home.set(cores);
 }
 
 /// Returns the home cores of the rank with number `rank` among the ranks of its node, of which `ranks` share its cores.

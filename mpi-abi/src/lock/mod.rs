@@ -59,7 +59,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use followers::Following;
-pub use home::home_of;
+pub use home::{home_of, set_home};
 pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
 use reserved::{LOCKS, Reservation, caller, is_inside};
@@ -183,11 +183,6 @@ impl GlobalLock {
     /// Sets the number of cores available to this process's threads.
     pub fn set_cores(&self, cores: u32) {
         self.cores.store(cores.max(1), Relaxed);
-    }
-
-    /// Sets the cores on which this process's threads gather in a crowd; later calls have no effect.
-    pub fn set_home(&self, cores: Vec<usize>) {
-        self.home.set(cores);
     }
 
     /// Returns true if a thread waits for the lock.

@@ -291,7 +291,7 @@ fn a_thread_of_a_crowd_yields_on_a_home_core() {
     for core in mpi_base::cpu::processors().unwrap() {
         let lock = new_lock();
         lock.set_cores(1);
-        lock.set_home(vec![core]);
+        set_home(lock, vec![core]);
         lock.acquire();
         lock.followers.store(1, Relaxed);
         // The kernel may move the thread again at once, but not every time.

@@ -1,7 +1,9 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
 use super::extras::{self, LANES, LOCKED};
-use crate::lock::{GlobalLock, enter_again, home_of, leave_entirely, try_acquire, watcher};
+use crate::lock::{
+    GlobalLock, enter_again, home_of, leave_entirely, set_home, try_acquire, watcher,
+};
 use crate::thread_waits::polled_in_base;
 use mpi_base::cpu::Cores;
 use mpi_base::inbox::Inbox;
@@ -72,7 +74,7 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
 pub(crate) fn set_cores_for_threads(cores: Cores, ranks: usize, rank: usize) {
     let each = cores.usable / ranks.max(1);
     GLOBAL_LOCK.set_cores(u32::try_from(each).unwrap_or(u32::MAX));
-    GLOBAL_LOCK.set_home(home_of(cores, ranks, rank));
+    set_home(&GLOBAL_LOCK, home_of(cores, ranks, rank));
 }
 
 /// Chooses whether calls take the global lock.
