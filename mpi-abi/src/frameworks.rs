@@ -10,7 +10,7 @@ use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
 use crate::{components, device, helper};
 use mpi_base::accelerator;
-use mpi_base::param::{About, ParamError, Params, Source};
+use mpi_base::param::{About, ParamError, Params, SelectionError, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::io::hints::HINTS;
 use mpi_core::io::report::REPORT;
@@ -57,6 +57,27 @@ pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError>
     let is_set = |about: &&About| params.source(about) != Source::Default;
     let mut abouts = known.iter().flat_map(Framework::abouts).filter(is_set);
     abouts.try_for_each(|about| params.check(about))
+}
+
+/// Returns an error for the first selection that allows a component that does not exist.
+///
+/// Only for frameworks that choose their components after the start, or only in some programs:
+/// the others check their selections themselves.
+pub fn unknown_component(params: &Params, known: &[Framework]) -> Result<(), SelectionError> {
+    let late = [
+        ("accelerator", &device::SELECTION),
+        ("crs", &crs::SELECTION),
+        ("osc", &osc::SELECTION),
+    ];
+    late.iter().try_for_each(|(name, selection)| {
+        let framework = known.iter().find(|framework| framework.name == *name);
+        let components = framework.iter().flat_map(|framework| &framework.components);
+        let names: Vec<&str> = components.map(|component| &*component.name).collect();
+        // `malformed` reports a value that cannot be parsed.
+        params
+            .get(selection)
+            .map_or(Ok(()), |selection| selection.check(name, &names))
+    })
 }
 
 impl Component {

@@ -410,8 +410,9 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let plugins = components::catalogue_in_sight(&params, Some(&*page));
     // Most jobs set no parameter. The check of the values is then skipped.
     if params.settings().next().is_some() {
-        frameworks::malformed(&params, &frameworks::with(&plugins))
-            .map_err(at("a parameter cannot be read"))?;
+        let known = frameworks::with(&plugins);
+        frameworks::malformed(&params, &known).map_err(at("a parameter cannot be read"))?;
+        frameworks::unknown_component(&params, &known).map_err(at("a component cannot be used"))?;
     }
     stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
     // Only one `pml` component exists, so this only checks that it is not deselected.

@@ -28,6 +28,11 @@ fn escaped(c: char) -> Option<u8> {
     u8::try_from(offset).ok()
 }
 
+/// Converts the contents of a text file to text, without the byte order mark that editors of other systems write.
+pub fn from_file(bytes: &[u8]) -> String {
+    from_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+}
+
 /// Converts a program's bytes to text; the bytes need not be UTF-8.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -80,6 +85,13 @@ pub fn to_path(text: &str) -> PathBuf {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_file_may_begin_with_a_byte_order_mark() {
+        assert_eq!(from_file(b"\xef\xbb\xbfnode1\n"), "node1\n");
+        assert_eq!(from_file(b"node1\n"), "node1\n");
+        assert_eq!(from_file(b"\n\xef\xbb\xbf"), "\n\u{feff}");
+    }
 
     #[test]
     fn what_people_write_stays_readable() {

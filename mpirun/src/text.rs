@@ -63,7 +63,7 @@ impl TextFile {
             Ok(bytes) => Ok(TextFile {
                 kind,
                 path: shown,
-                text: text::from_bytes(&bytes),
+                text: text::from_file(&bytes),
             }),
             Err(error) => Err(TextError::Unreadable {
                 kind,

@@ -454,6 +454,24 @@ fn a_messaging_layer_that_is_not_there_ends_the_job_with_the_one_there_is() {
     }
 }
 
+/// Programs without windows, checkpoints or devices do not choose these components.
+#[test]
+fn a_component_that_is_not_there_ends_the_job_though_the_program_would_not_use_it() {
+    for (framework, there) in [
+        ("accelerator", "there are cuda, rocm, level_zero"),
+        ("crs", "there are self, criu"),
+        ("osc", "there are am, direct, network"),
+    ] {
+        let sentence = format!(
+            "a component cannot be used: there is no {framework} component \"nosuch\"; {there}"
+        );
+        says(framework, "nosuch".as_ref(), &sentence);
+        let job = Job::of("hello").ranks(2);
+        let job = job.with(["--mca", framework, "^nosuch"]);
+        assert_eq!(job.holds().stderr, "", "{framework}");
+    }
+}
+
 #[test]
 fn messages_that_were_never_received_are_reported_once_at_the_end() {
     let job = || Job::of("unreceived").ranks(3);

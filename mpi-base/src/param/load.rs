@@ -194,8 +194,7 @@ impl Params {
     fn read_file(&mut self, path: &Path, source: fn(String) -> Source) {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
-            // Editors of other systems write a byte order mark.
-            Ok(bytes) => text::from_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)),
+            Ok(bytes) => text::from_file(&bytes),
             // If the home directory is not accessible, the file counts as missing.
             Err(error)
                 if matches!(

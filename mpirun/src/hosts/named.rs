@@ -120,6 +120,15 @@ mod tests {
     }
 
     #[test]
+    fn a_hostfile_of_another_system_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        std::fs::write(&path, "\u{feff}node1 slots=2\r\nnode2\r\n").unwrap();
+        let hosts = file(&path).unwrap();
+        assert_eq!(shape(&hosts), [("node1", 2, true), ("node2", 1, false)]);
+    }
+
+    #[test]
     fn a_line_that_is_no_host_is_quoted_with_its_number() {
         let error = parsed("a\nb slots=many\n").unwrap_err().to_string();
         assert_eq!(
