@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::api::collective::fast_call;
 use crate::api::dynamic;
 use crate::checkpoint;
 use crate::components;
@@ -101,6 +102,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
         .process()
         .rehearse_on_world()
         .map_err(at("the job cannot start"))?;
+    fast_call::look_up_common();
     if let Some(lines) = explanation {
         explain::print(&engine, lines);
     }

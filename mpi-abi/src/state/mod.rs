@@ -25,6 +25,7 @@ mod entry;
 mod extras;
 mod global_lock;
 mod jobs;
+mod known_ops;
 mod lookup;
 mod program;
 mod tables;
@@ -49,6 +50,7 @@ pub(crate) use tracing::{is_scripted, set_state_page, set_tracing};
 
 use engines::Engines;
 use jobs::Jobs;
+pub(crate) use known_ops::COMMON;
 use program::ProgramValues;
 use tables::Tables;
 use unfinished::Unfinished;

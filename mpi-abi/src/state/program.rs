@@ -1,13 +1,13 @@
 //! Process-wide state that no handle identifies, such as keyvals and the attached buffer.
 
-use crate::abi::{MPI_Datatype, MPI_ERRORS_RETURN, MPI_Op};
+use super::known_ops::KnownOps;
+use crate::abi::MPI_ERRORS_RETURN;
 use crate::object::Attached;
 use crate::object::attribute::Keyvals;
 use crate::object::buffer::UserBuffer;
 use mpi_base::node::ShmBlock;
 use mpi_core::io::Conversion;
-use mpi_core::op::DenseOp;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use std::rc::Rc;
 pub(crate) struct ProgramValues {
     datareps: RefCell<Vec<(String, Rc<dyn Conversion>)>>,
     heap: RefCell<BTreeMap<usize, ShmBlock>>,
-    last_op: Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>>,
+    known_ops: KnownOps,
     keyvals: Keyvals,
     buffer: UserBuffer,
     no_file: Attached,
@@ -26,7 +26,7 @@ impl ProgramValues {
         ProgramValues {
             datareps: RefCell::new(Vec::new()),
             heap: RefCell::new(BTreeMap::new()),
-            last_op: Cell::new(None),
+            known_ops: KnownOps::new(),
             keyvals: Keyvals::new(),
             buffer: UserBuffer::new(),
             no_file: Attached::with_errhandler(MPI_ERRORS_RETURN),
@@ -45,10 +45,10 @@ impl ProgramValues {
         &self.heap
     }
 
-    /// Returns the last used pair of predefined operator and datatype, with its function.
+    /// Returns the pairs of predefined operators and datatypes that have been used, with their loops.
     #[inline(always)]
-    pub fn last_op(&self) -> &Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>> {
-        &self.last_op
+    pub fn known_ops(&self) -> &KnownOps {
+        &self.known_ops
     }
 
     /// Returns the keyvals of attributes.

@@ -8,6 +8,11 @@ use std::ops::Deref;
 pub struct Prefetch<'a, M>(pub(super) &'a Cells<M>);
 
 impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
+    /// Prefetches, for writing, the first line of this member's cell of an operation.
+    pub fn own(&self, address: CellAddress<'_>) {
+        prefetch_for_write(std::ptr::from_ref(self.0.flag(self.0.me, address)).cast());
+    }
+
     /// Prefetches, for writing, the first line of this member's cell of the ring's next operation.
     #[inline(always)]
     pub fn next(&self, address: CellAddress<'_>) {

@@ -231,6 +231,9 @@ pub trait Module {
         Some(0)
     }
 
+    /// Prefetches the memory that the next short calls use; see [`mpi_engine::comm::Collectives::prefetch_next`].
+    fn prefetch_next(&self) {}
+
     /// Called when the communicator is freed, or when set-up has failed on some member.
     fn disable(&self) {}
 }

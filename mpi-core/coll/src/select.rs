@@ -272,6 +272,10 @@ impl Collectives for Table {
         })
     }
 
+    fn prefetch_next(&self) {
+        self.modules().for_each(|module| module.prefetch_next());
+    }
+
     fn disable(&self) {
         Table::disable(self);
     }

@@ -15,7 +15,7 @@ use crate::error::{Failure, Outcome};
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
 use crate::registry::request::{DONE, running};
-use crate::state::{self, state};
+use crate::state::{self, COMMON, state};
 use mpi_core::coll::FastCall;
 use mpi_core::datatype::RecvBytes;
 use mpi_core::op::DenseOp;
@@ -69,12 +69,17 @@ fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
 }
 
 /// Looks up a predefined operator and a predefined datatype.
-/// Most programs use one such pair repeatedly, so the last pair is cached.
+/// Pairs that have been used are cached.
 #[inline(always)]
 fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
-    match state().program().last_op().get() {
-        Some((last, of, found)) if (last, of) == (op, datatype) => Some(found),
-        _ => look_up(op, datatype),
+    let known = state().program().known_ops().get(op, datatype);
+    known.or_else(|| look_up(op, datatype))
+}
+
+/// Looks up the pairs that most programs use, so that their first reductions find them in the cache.
+pub fn look_up_common() {
+    for (op, datatype) in COMMON {
+        let _ = look_up(op, datatype);
     }
 }
 
@@ -85,7 +90,7 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
         return None;
     }
     let found = DenseOp::new(&state::op(op).ok()?, &state::datatype(datatype).ok()?)?;
-    state().program().last_op().set(Some((op, datatype, found)));
+    state().program().known_ops().put(op, datatype, found);
     Some(found)
 }
 

@@ -55,6 +55,15 @@ impl ShmBarrier {
         })
     }
 
+    /// Prefetches, for writing, what this rank writes in barrier `number`.
+    /// The counter of oversubscribed ranks is written by all, so its line is not prefetched.
+    pub fn prefetch_next(&self, number: u64) {
+        match self {
+            ShmBarrier::Counter(_) => {}
+            ShmBarrier::Flags(barrier) => barrier.prefetch_next(number),
+        }
+    }
+
     /// Advances barrier `number` as far as possible. Returns true if this rank is released.
     /// Then the barrier is complete, and the caller must not pass `stage` again.
     #[inline]

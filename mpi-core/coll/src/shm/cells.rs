@@ -202,6 +202,14 @@ impl Cells {
         self.number.get() + 1
     }
 
+    /// Prefetches, for writing, this rank's short cell of the next operation in which all ranks wait for each other.
+    pub fn prefetch_next_short(&self) {
+        let [short, ..] = &self.choices[Flow::CooperativeCopy as usize];
+        self.board
+            .prefetch()
+            .own(short.cell_ring.address(self.next()));
+    }
+
     /// Returns true if no operation has begun. No member has written to the cells then, since all members begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0

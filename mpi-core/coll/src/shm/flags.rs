@@ -60,6 +60,14 @@ impl Flags {
         Some(Flags { rounds })
     }
 
+    /// Prefetches, for writing, the flags that this rank writes in barrier `number`.
+    pub fn prefetch_next(&self, number: u64) {
+        let set = (number + 1) as usize % SETS;
+        for round in &self.rounds {
+            prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[set]).cast());
+        }
+    }
+
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         let mark = number + 1;

@@ -50,6 +50,7 @@ use crate::trial::Way;
 use barrier::ShmBarrier;
 use layout::{Lane, Sizes};
 use members::{Members, Stage};
+use mpi_base::atomic::prefetch_value;
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
 pub use params::{
@@ -562,6 +563,17 @@ impl Module for ShmModule {
         let counts = [barriers, blocking, requests];
         let hash = |hash: u64, count| hash.wrapping_mul(HASH_FACTOR).wrapping_add(count);
         (suits && barriers == state.passed.get()).then(|| counts.into_iter().fold(0, hash))
+    }
+
+    fn prefetch_next(&self) {
+        let state = &*self.0;
+        prefetch_value(state);
+        if let Some(place) = state.place.get() {
+            place.barrier.prefetch_next(state.called.get());
+        }
+        if let Some(small) = state.blocking() {
+            small.cells.prefetch_next_short();
+        }
     }
 
     fn disable(&self) {

@@ -81,6 +81,7 @@ impl<'a> CollectiveCalls<'a> {
     pub(super) fn reuse(self, table: Box<Table>, spare: usize) {
         self.explain(table.components());
         self.becomes_spare(spare);
+        table.prefetch_next();
         let _ = self.chosen.table.set(table);
     }
 

@@ -123,6 +123,9 @@ pub trait Collectives: Any {
         None
     }
 
+    /// Prefetches the memory that the next short calls use, because a new communicator gets the components of a freed one.
+    fn prefetch_next(&self) {}
+
     /// Frees what the components use; called when the communicator is freed.
     fn disable(&self);
 }

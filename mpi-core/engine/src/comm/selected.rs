@@ -6,6 +6,7 @@ use crate::Error;
 use crate::coll::{CallId, FastCall};
 use crate::datatype::RecvBytes;
 use crate::request::Running;
+use mpi_base::atomic::prefetch_value;
 use std::rc::Rc;
 
 /// Why a communicator was created: for the program, or by a component.
@@ -146,6 +147,12 @@ impl Table {
 
     pub(super) fn progress(&self, parent: &Comm) -> Option<u64> {
         self.components.progress(parent)
+    }
+
+    /// Prefetches the memory that the next short calls use.
+    pub(super) fn prefetch_next(&self) {
+        prefetch_value(self);
+        self.components.prefetch_next();
     }
 
     pub(super) fn disable(&self) {
