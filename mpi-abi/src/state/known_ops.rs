@@ -68,7 +68,7 @@ fn place(op: MPI_Op, datatype: MPI_Datatype) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_core::datatype::Named;
+    use mpi_core::datatype::{Datatype, Named};
     use mpi_core::op::Predefined;
 
     #[test]
@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn a_pair_with_the_same_place_replaces_the_earlier_one() {
         let known = KnownOps::new();
-        let dense = |size: &Named| DenseOp::new(&Predefined::Sum.into(), &(*size).into()).unwrap();
-        let other = MPI_Datatype(MPI_INT.0 + PLACES as _);
-        known.put(MPI_SUM, MPI_INT, dense(&Named::INT));
+        let dense = |of: Named| DenseOp::new(&Predefined::Sum.into(), &Datatype::from(of)).unwrap();
+        let other = MPI_Datatype(MPI_INT.0 + 64);
+        known.put(MPI_SUM, MPI_INT, dense(Named::INT));
         assert!(known.get(MPI_SUM, MPI_INT).is_some());
         assert!(known.get(MPI_MIN, MPI_INT).is_none());
         assert!(known.get(MPI_SUM, other).is_none());
-        known.put(MPI_SUM, other, dense(&Named::DOUBLE));
+        known.put(MPI_SUM, other, dense(Named::DOUBLE));
         assert!(known.get(MPI_SUM, MPI_INT).is_none());
         assert!(known.get(MPI_SUM, other).is_some());
     }
