@@ -28,6 +28,10 @@ static void short_exchanges(int partner)
     MPI_Status status;
     int sent[3] = {rank, rank + 100, rank + 200}, got[2] = {-1, -1}, flag = 0;
     int peer = partner < size ? partner : rank;
+    /* A send of a rank to itself may wait for the receive, as in MPICH with one rank.
+     * Open MPI 4.1 does not report a message to the rank itself that is too long. */
+    if (peer == rank && !is_portcullis())
+        return;
     OK(MPI_Sendrecv(sent, 1, MPI_INT, peer, 4, got, 1, MPI_INT, MPI_PROC_NULL, 4, world, &status));
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && got[0] == -1, "received %d from %d", got[0], status.MPI_SOURCE);
     OK(MPI_Sendrecv(&sent[1], 1, MPI_INT, MPI_PROC_NULL, 4, got, 1, MPI_INT, MPI_ANY_SOURCE, 4, world, &status));
@@ -50,8 +54,7 @@ static void short_exchanges(int partner)
     int class = MPI_SUCCESS;
     wrong = MPI_Sendrecv(sent, 3, MPI_INT, peer, 10, got, 2, MPI_INT, peer, 10, world, &status);
     OK(MPI_Error_class(wrong, &class));
-    /* Open MPI 4.1 does not report this error for a message of a rank to itself. */
-    CHECK(class == MPI_ERR_TRUNCATE || (peer == rank && !is_portcullis()), "a message of 12 bytes in a buffer of 8: class %d", class);
+    CHECK(class == MPI_ERR_TRUNCATE, "a message of 12 bytes in a buffer of 8: class %d", class);
     /* A message of a wrong call would have arrived before the one of the last exchange.
      * The next message of the peer with a tag is sent after a collective call that needs this rank. */
     OK(MPI_Iprobe(peer, MPI_ANY_TAG, world, &flag, &status));
