@@ -28,6 +28,10 @@ static void short_exchanges(int partner)
     MPI_Status status;
     int sent[3] = {rank, rank + 100, rank + 200}, got[2] = {-1, -1}, flag = 0;
     int peer = partner < size ? partner : rank;
+    /* A send of a rank to itself may wait for the receive, as in MPICH with one rank.
+     * Open MPI 4.1 does not report a message to the rank itself that is too long. */
+    if (peer == rank && !is_portcullis())
+        return;
     OK(MPI_Sendrecv(sent, 1, MPI_INT, peer, 4, got, 1, MPI_INT, MPI_PROC_NULL, 4, world, &status));
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && got[0] == -1, "received %d from %d", got[0], status.MPI_SOURCE);
     OK(MPI_Sendrecv(&sent[1], 1, MPI_INT, MPI_PROC_NULL, 4, got, 1, MPI_INT, MPI_ANY_SOURCE, 4, world, &status));

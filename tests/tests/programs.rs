@@ -58,6 +58,7 @@ programs! {
     neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     threads_duplicate_communicators_at_the_same_time: "dup_threads" on [1, 2, 3];
+    threads_make_their_first_calls_at_the_same_time: "first_calls" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3];
     random_accesses_agree_with_a_sequential_oracle: "accesses" with "6" on [1, 2, 3];

@@ -8,7 +8,7 @@
 //! The instrumented library does not announce its locks to the sanitizer (`mpi-base/src/race_detectors.rs`),
 //! so the sanitizer also checks the memory orderings of the locks.
 //! It sees the accesses of one process only. loom's models check the protocols between processes.
-//! The standard library is not instrumented, so the sanitizer does not see how a contended `Mutex` or a `Condvar` orders threads.
+//! The standard library is not instrumented, so the sanitizer does not see how a contended `Mutex`, a `Condvar` or a `OnceLock` orders threads.
 //! No data of the library rely on that alone, and no report has to be suppressed.
 
 use std::fmt;
@@ -51,6 +51,7 @@ const PROGRAMS: &[&str] = &[
     "dup_threads",
     "asleep_threads",
     "tool_threads",
+    "first_calls",
 ];
 
 /// rustc's flags for the library: line numbers for the reports, and a standard library that is not instrumented.

@@ -73,7 +73,7 @@ impl Home {
     }
 
     /// Returns true if no thread has recently yielded to a process that computes.
-    fn may_enter(&self, now_ns: u64) -> bool {
+    pub(super) fn may_enter(&self, now_ns: u64) -> bool {
         now_ns >= self.not_before.load(Relaxed)
     }
 
@@ -119,15 +119,19 @@ fn share(cores: &[usize], ranks: usize, rank: usize) -> &[usize] {
     cores.get(begin..begin + each).unwrap_or_default()
 }
 
-/// Lets the calling thread migrate at once.
 #[cfg(test)]
-pub(super) fn forget_migrations() {
-    MOVES.set(Moves::NEW);
+impl Home {
+    /// Lets the calling thread migrate at once, also after a yield to a process that computes.
+    pub(super) fn forget_pauses(&self) {
+        MOVES.set(Moves::NEW);
+        self.not_before.store(0, Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn ranks_that_share_cores_have_disjoint_homes_of_one_size() {
@@ -163,7 +167,7 @@ mod tests {
     /// Calls `enter` until it has had an effect. The kernel may move the thread again at once, but not every time.
     fn enters(home: &Home, core: usize) -> bool {
         (0..100).any(|_| {
-            forget_migrations();
+            home.forget_pauses();
             home.enter();
             rustix::thread::sched_getcpu() == core
         })
@@ -191,6 +195,12 @@ mod tests {
         absent.enter();
         let after = MOVES.get();
         assert!(!after.may(begin), "a pause has begun");
+        // In a pause that lasts for an hour, the next call changes nothing.
+        let mut long = Moves::NEW;
+        long.count(Instant::now() + Duration::from_secs(3_600));
+        MOVES.set(long);
+        absent.enter();
+        assert_eq!(MOVES.get(), long);
         assert_eq!(processors().unwrap(), cores);
         let none = Home::new();
         none.enter();

@@ -294,9 +294,11 @@ fn a_thread_of_a_crowd_yields_on_a_home_core() {
         set_home(lock, vec![core]);
         lock.acquire();
         lock.followers.store(1, Relaxed);
+        // The pause after a yield to a process that computes is tested elsewhere.
+        lock.home.meets_load(mpi_base::clock::now_ns());
         // The kernel may move the thread again at once, but not every time.
         let is_home = (0..100).any(|_| {
-            home::forget_migrations();
+            lock.home.forget_pauses();
             let step = lock.wait_step(yielding(false));
             assert!(matches!(step, ThreadStep::Yielded(_)));
             rustix::thread::sched_getcpu() == core
@@ -305,6 +307,44 @@ fn a_thread_of_a_crowd_yields_on_a_home_core() {
         lock.release();
         assert!(is_home, "never on {core}");
     }
+}
+
+/// A thread that computes on the same core stands for another process: it keeps the core for most of a time slice.
+#[test]
+fn a_long_yield_of_a_thread_of_a_crowd_prevents_migrations() {
+    const TRIES: u32 = 20_000;
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(rustix::thread::sched_getcpu());
+    // The computing thread inherits the mask.
+    rustix::thread::sched_setaffinity(None, &one).unwrap();
+    let lock = new_lock();
+    lock.set_cores(1);
+    let (computes, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let is_prevented = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            computes.store(true, Relaxed);
+            while !done.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        while !computes.load(Relaxed) {
+            std::thread::yield_now();
+        }
+        lock.acquire();
+        lock.followers.store(1, Relaxed);
+        // The first yield with a computing thread is mostly long, but not always.
+        let is_prevented = (0..TRIES).any(|_| {
+            let begin = mpi_base::clock::now_ns();
+            // A panic here would leave the other thread running.
+            let has_yielded = matches!(lock.wait_step(yielding(false)), ThreadStep::Yielded(_));
+            has_yielded && !lock.home.may_enter(begin)
+        });
+        lock.followers.store(0, Relaxed);
+        lock.release();
+        done.store(true, Relaxed);
+        is_prevented
+    });
+    assert!(is_prevented, "no yield was long");
 }
 
 /// Oversubscribed threads increment a counter alternately; a lost wake-up would stop the test.

@@ -29,7 +29,7 @@ use crate::object::request::{RequestObject, RequestState, StagedObject};
 use crate::state::{self, state};
 use mpi_core::request::{Body, Partitioned};
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// Returns the state of the operation behind a handle.
 #[inline]
@@ -151,23 +151,36 @@ pub fn number_of_beginner(body: &Body) -> u16 {
     }
 }
 
+/// The functions that are named as the beginners of requests.
+const BEGINNERS: [&str; 8] = [
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_Ssend_init",
+    "MPI_Send_init",
+    "MPI_Bsend_init",
+    "MPI_Recv_init",
+    "MPI_Psend_init",
+    "MPI_Precv_init",
+];
+
 /// Returns the number on the state page of a function that begins requests, or 0.
+///
+/// The number is searched for in the first call. Threads of several lanes may make their first calls
+/// at the same time; each of them then stores the same number.
 fn number_of_known(name: &str) -> u16 {
-    static NUMBERS: OnceLock<[(&str, u16); 8]> = OnceLock::new();
-    let names = [
-        "MPI_Irecv",
-        "MPI_Isend",
-        "MPI_Ssend_init",
-        "MPI_Send_init",
-        "MPI_Bsend_init",
-        "MPI_Recv_init",
-        "MPI_Psend_init",
-        "MPI_Precv_init",
-    ];
-    let numbers = NUMBERS
-        .get_or_init(|| names.map(|name| (name, state::number(crate::functions::id_of(name)))));
-    let found = numbers.iter().find(|(known, _)| *known == name);
-    found.map_or(0, |(_, number)| *number)
+    static NUMBERS: [AtomicU16; BEGINNERS.len()] = [const { AtomicU16::new(0) }; BEGINNERS.len()];
+    let known = BEGINNERS.iter().zip(&NUMBERS);
+    let Some((_, number)) = known.into_iter().find(|(known, _)| **known == name) else {
+        return 0;
+    };
+    match number.load(Relaxed) {
+        0 => {
+            let found = state::number(crate::functions::id_of(name));
+            number.store(found, Relaxed);
+            found
+        }
+        found => found,
+    }
 }
 
 /// Starts a persistent operation.

@@ -3,7 +3,7 @@
 use loom::thread;
 
 use super::{check, ring};
-use crate::ring::{Body, Full, Polled};
+use crate::ring::{Body, Full, NEAR, Polled};
 
 /// SYNC POINT ring.cell, ring.consumed, for messages of one cell.
 #[test]
@@ -70,6 +70,13 @@ fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
 #[test]
 fn bytes_are_never_written_while_they_are_read() {
     each_arrives_whole(1024, 256, 5);
+}
+
+/// SYNC POINT ring.consumed, for a span that is used cyclically and opened in parts:
+/// the third block is in new space, or in the space that the consumer has released.
+#[test]
+fn bytes_of_an_open_part_are_never_written_while_they_are_read() {
+    each_arrives_whole(2 * NEAR as u32, 256, 5);
 }
 
 /// SYNC POINT ring.cell, ring.consumed, for two-cell messages: the first cell publishes both.

@@ -80,10 +80,20 @@ const UNIT: usize = 64;
 ///
 /// Measured on cores that share a cache, for the first 256-byte messages after shorter ones: 0.110
 /// instead of 0.165 us, because the pages at the start are already in the cache.
+#[cfg(not(loom))]
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
+/// Number of units of a lap in the models, whose rings are short.
+#[cfg(loom)]
+const LAP: u32 = 8;
+
 /// Maximum length in bytes of a span that stays in the inner caches (see the module's head).
+#[cfg(not(loom))]
 pub const NEAR: usize = 384 << 10;
+
+/// Maximum length in bytes of such a span in the models.
+#[cfg(loom)]
+pub const NEAR: usize = 2 * LAP as usize * UNIT;
 
 /// Number of units (96 KiB) after which the consumer releases consumed units,
 /// unless a quarter of the ring comes first.

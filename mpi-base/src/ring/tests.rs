@@ -352,6 +352,64 @@ proptest! {
     }
 }
 
+// Miri would need minutes for one case.
+#[cfg(not(miri))]
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// As `a_ring_is_a_queue`, with spans that are opened in parts: longer ones than a lap.
+    /// The sender and the receiver may be far apart, and pages may be populated at any time.
+    #[test]
+    fn a_ring_that_is_opened_in_parts_is_a_queue(
+        units in 5 * LAP..9 * LAP,
+        steps in proptest::collection::vec((0u32..60, 0usize..1 << 20, 0u32..60), 1..600)
+    ) {
+        const SHORT: usize = 8 << 10;
+        let (mut tx, mut rx) = ring(64, units * UNIT as u32);
+        let mut queue = std::collections::VecDeque::new();
+        let mut n = 0;
+        let mut sends = true;
+        for (turn, word, other) in steps {
+            match other {
+                0 => tx.set_span(word),
+                1 => rx.wish_span(word),
+                2 => { tx.populate_ahead(); }
+                3 => tx.populate_first(word / 8),
+                4..8 => rx.give_back(),
+                8..20 => tx.begin_run(),
+                _ => {}
+            }
+            // Many sends or receives follow each other.
+            sends ^= turn < 2;
+            let len = match word % 8 {
+                0 => word % (tx.longest() + 1),
+                _ => word % (SHORT + 1),
+            };
+            if sends {
+                // The first of these calls may poll another span, which only the second one uses.
+                let space = tx.has_room(len);
+                let is_sent = push(&mut tx, n, len).is_ok();
+                prop_assert!(is_sent || !space);
+                if is_sent {
+                    queue.push_back((n, len));
+                    n += 1;
+                }
+                prop_assert!(is_sent || !queue.is_empty(), "an empty ring takes every payload");
+            } else if let Some((n, len)) = queue.pop_front() {
+                prop_assert!(pop(&mut rx, n, len));
+            } else {
+                prop_assert!(!rx.is_ready());
+            }
+            if queue.is_empty() {
+                rx.give_back();
+            }
+        }
+        for (n, len) in queue {
+            prop_assert!(pop(&mut rx, n, len));
+        }
+    }
+}
+
 #[test]
 fn two_threads_pass_messages_of_all_sizes_in_order() {
     let (mut tx, mut rx) = ring(16, 4096);
