@@ -15,6 +15,7 @@
 //! The kind distinguishes, for example, a request from a datatype.
 //! A lookup is a load, a comparison and an index check.
 
+mod other_library;
 mod table;
 
 pub use table::Table;
@@ -154,14 +155,23 @@ pub fn predefined_name(handle: usize) -> Option<&'static str> {
 #[cold]
 pub fn wrong(kind: Kind, handle: usize) -> Failure {
     let noun = kind.noun();
-    let sentence = match (predefined_name(handle), Kind::of(handle)) {
-        (Some(name), _) => format!("{name} was given where {noun} is needed"),
+    let mut sentence = match (predefined_name(handle), Kind::of(handle)) {
+        (Some(name), _) => {
+            let text = format!("{name} was given where {noun} is needed");
+            return Failure::new(kind.error_class(), text);
+        }
         (None, Some(other)) if other == kind => {
             format!("the handle {handle:#x} is {noun} that has been freed")
         }
         (None, Some(other)) => format!("the handle {handle:#x} is {}, not {noun}", other.noun()),
         (None, None) => format!("the handle {handle:#x} is not {noun}"),
     };
+    if let Some(other) = other_library::loaded() {
+        let other = printable::name(other.as_os_str());
+        sentence += &format!(
+            "; this process has also loaded {other}, another MPI library: a program and all of its libraries must be compiled with the mpi.h of one MPI library"
+        );
+    }
     Failure::new(kind.error_class(), sentence)
 }
 
