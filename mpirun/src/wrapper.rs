@@ -160,7 +160,10 @@ fn refuse_static(args: &[OsString]) -> Result<(), String> {
     if asked_in(args).is_some() || args.iter().any(stops) {
         return Ok(());
     }
-    match args.iter().find_map(|arg| STATIC.iter().find(|flag| arg == *flag)) {
+    match args
+        .iter()
+        .find_map(|arg| STATIC.iter().find(|flag| arg == *flag))
+    {
         Some(flag) => Err(format!(
             "{flag}: there is no static library of MPI; the program must be linked with the shared library libmpi_abi.so.1. \
              Without {flag}, a path to a file such as libx.a, or -Wl,-Bstatic -lx -Wl,-Bdynamic, links single libraries statically."

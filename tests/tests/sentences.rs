@@ -584,7 +584,9 @@ fn a_second_mpi_library_in_the_process_is_named_when_its_handles_arrive() {
     let empty = folder.path().join("empty.c");
     std::fs::write(&empty, "int mpich_only;\n").unwrap();
     let mut compiler = Command::new("gcc");
-    compiler.args(["-shared", "-fPIC", "-o"]).args([&other, &empty]);
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&other, &empty]);
     process::output(&mut compiler, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
     let program = compile_source(
         "two_libraries",
@@ -597,7 +599,10 @@ fn a_second_mpi_library_in_the_process_is_named_when_its_handles_arrive() {
     let sentence = "the handle 0x44000000 is an info object, not a communicator";
     let alone = Job::command(&program).under(&installation().join("bin/mpirun"));
     let said = alone.ranks(1).run().stderr;
-    assert!(said.contains(&format!("{sentence} (MPI_ERR_COMM)")), "{said}");
+    assert!(
+        said.contains(&format!("{sentence} (MPI_ERR_COMM)")),
+        "{said}"
+    );
     let both = Job::command(&program).under(&installation().join("bin/mpirun"));
     let said = both.arg(other.to_str().unwrap()).ranks(1).run().stderr;
     let named = format!(

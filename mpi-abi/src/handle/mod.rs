@@ -175,6 +175,16 @@ pub fn wrong(kind: Kind, handle: usize) -> Failure {
     Failure::new(kind.error_class(), sentence)
 }
 
+/// Returns the failure for an object that would be one more than a table of handles can have.
+#[cold]
+pub fn exhausted(objects: &str) -> Failure {
+    let most = INDEX_MASK + 1;
+    let text = format!(
+        "there are too many {objects}: a process can have {most}; free those that the program does not need any more"
+    );
+    Failure::new(MPI_ERR_NO_MEM, text)
+}
+
 /// Converts a handle to a Fortran INTEGER. A value that does not fit becomes an invalid handle.
 pub fn to_int(handle: usize) -> c_int {
     c_int::try_from(handle).unwrap_or(-1)
@@ -208,6 +218,18 @@ mod tests {
         assert!(said(Kind::Request, request).ends_with("is a request that has been freed"));
         assert!(said(Kind::Win, usize::MAX).ends_with("is not a window"));
         assert_eq!(wrong(Kind::Win, 0).code(), MPI_ERR_WIN);
+    }
+
+    #[test]
+    fn the_error_of_a_full_table_has_the_number_of_its_objects() {
+        let mut table = Table::new(Kind::Datatype);
+        let number = (0..).take_while(|_| table.insert(()).is_some()).count();
+        assert_eq!(
+            exhausted("datatypes").message(),
+            format!(
+                "there are too many datatypes: a process can have {number}; free those that the program does not need any more"
+            )
+        );
     }
 
     #[test]

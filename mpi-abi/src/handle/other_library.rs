@@ -25,9 +25,7 @@ fn first_in(maps: &[u8]) -> Option<PathBuf> {
         let path = &line[line.iter().position(|byte| *byte == b'/')?..];
         let name = path.rsplit(|byte| *byte == b'/').next()?;
         let is_named_so = NAMES.iter().any(|begin| name.starts_with(begin.as_bytes()));
-        let is_ours = path
-            .windows(OURS.len())
-            .any(|part| part == OURS.as_bytes());
+        let is_ours = path.windows(OURS.len()).any(|part| part == OURS.as_bytes());
         (is_named_so && !is_ours).then(|| OsStr::from_bytes(path).into())
     })
 }
