@@ -7,7 +7,7 @@ module mpi_fortran_constants
   use, intrinsic :: iso_c_binding, only: c_ptr, c_funptr
   implicit none
   ! If a flag makes default INTEGERs 8 bytes long, this divides by zero: compile without the flag.
-  integer, parameter :: MPI_NEEDS_4_BYTE_INTEGERS = 1/(64-BIT_SIZE(0))
+  integer, parameter :: MPI_NEEDS_4_BYTE_INTEGERS = 32/(64-BIT_SIZE(0))
   integer, parameter :: MPI_ADDRESS_KIND = SELECTED_INT_KIND(18)
   integer, parameter :: MPI_COUNT_KIND = SELECTED_INT_KIND(18)
   integer, parameter :: MPI_OFFSET_KIND = SELECTED_INT_KIND(18)

@@ -12,6 +12,10 @@
 #ifndef MPI_EXT_H
 #define MPI_EXT_H
 
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <mpi.h>
 
 #if defined(__cplusplus)

@@ -6,6 +6,10 @@
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <stdint.h>
 
 #if defined(__cplusplus)

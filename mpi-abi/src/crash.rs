@@ -14,6 +14,7 @@
 
 mod line;
 mod modules;
+mod overflow;
 
 use crate::state::this_rank;
 use crate::unwind::{self, FRAMES};
@@ -51,6 +52,8 @@ struct Prepared {
     rank: String,
     /// True if the unwinder takes no lock.
     unwinds: bool,
+    /// The highest address of the main thread's stack, if it is known.
+    stack_top: Option<usize>,
 }
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
@@ -63,6 +66,7 @@ pub fn install(params: &Params) {
     let prepared = Prepared {
         rank: this_rank(),
         unwinds: has_symbol(c"_dl_find_object"),
+        stack_top: overflow::stack_top(),
     };
     // The unwinder's first call resolves symbols and allocates, which is not allowed in a handler.
     let _ = collect(&prepared);
@@ -125,11 +129,11 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
         return;
     };
     // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
-    let (address, sent_by_a_process, fault) = unsafe {
+    let (address, sent_by_a_process, [fault, stack]) = unsafe {
         (
             (*info).si_addr() as usize,
             (*info).si_code <= 0,
-            instruction(context),
+            registers(context),
         )
     };
     let name = SIGNALS.iter().find(|(known, _)| *known == signal);
@@ -143,6 +147,15 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
         true => line.text(", sent by a process"),
         false => line.text(" at address ").hexadecimal(address as u64),
     };
+    let limit = prepared
+        .stack_top
+        .filter(|_| signal == libc::SIGSEGV && !sent_by_a_process)
+        .and_then(|top| overflow::exceeded_limit(top, stack, address));
+    if let Some(limit) = limit {
+        line.text(", a stack overflow (ulimit -s is ")
+            .number(limit >> 10)
+            .text(" KiB)");
+    }
     line.text("; its stack, the fault first:").end();
     let (frames, count) = collect(prepared);
     let frames = &frames[..count];
@@ -163,18 +176,20 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
     }
 }
 
-/// Returns the address of the interrupted instruction.
-unsafe fn instruction(context: *mut c_void) -> usize {
+/// Returns the address of the interrupted instruction, and the stack pointer.
+unsafe fn registers(context: *mut c_void) -> [usize; 2] {
     let context = context.cast::<libc::ucontext_t>();
     // SAFETY: the caller passes the context that the kernel gave to the handler.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+        let registers = &(*context).uc_mcontext.gregs;
+        [libc::REG_RIP, libc::REG_RSP].map(|number| registers[number as usize] as usize)
     }
     // SAFETY: the caller passes the context that the kernel gave to the handler.
     #[cfg(target_arch = "aarch64")]
     unsafe {
-        (*context).uc_mcontext.pc as usize
+        let machine = &(*context).uc_mcontext;
+        [machine.pc as usize, machine.sp as usize]
     }
 }
 

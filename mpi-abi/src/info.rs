@@ -5,7 +5,7 @@
 
 use crate::abi::*;
 use crate::error::Failure;
-use crate::handle::{Kind, Table, wrong};
+use crate::handle::{Kind, Table, exhausted, wrong};
 use mpi_base::text;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -71,7 +71,7 @@ pub fn create(hints: Hints) -> Result<MPI_Info, Failure> {
     infos()
         .insert(hints)
         .map(MPI_Info)
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many info objects"))
+        .ok_or_else(|| exhausted("info objects"))
 }
 
 /// Frees an info object.

@@ -169,3 +169,41 @@ fn a_cpp_compiler_takes_the_header_twice() {
                 int main() { return world == MPI_COMM_SELF || copy == MPI_COMM_NULL_COPY_FN; }\n";
     compile("g++", &["-std=c++11"], dir.path(), "check.cpp", text);
 }
+
+/// Projects that compile with these warnings as errors need no exception for MPI.
+#[test]
+fn a_cpp_compiler_warns_of_nothing_in_the_headers_and_their_constants() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let text = "#include \"mpi-ext.h\"\n\
+                MPI_Comm world = MPI_COMM_WORLD;\nMPI_Datatype type = MPI_DATATYPE_NULL;\n\
+                void *here = MPI_IN_PLACE, *bottom = MPI_BOTTOM;\nMPI_Status *none = MPI_STATUS_IGNORE;\n\
+                int main() { return world == MPI_COMM_SELF || here == bottom || none != nullptr; }\n";
+    for standard in ["-std=c++11", "-std=c++20"] {
+        let warnings = [
+            standard,
+            "-Wold-style-cast",
+            "-Wuseless-cast",
+            "-Wzero-as-null-pointer-constant",
+            "-Wundef",
+            "-Wconversion",
+        ];
+        compile("g++", &warnings, dir.path(), "check.cpp", text);
+    }
+}
+
+/// In C, a wrong argument that is a constant of the header is reported.
+#[test]
+fn a_c_compiler_warns_of_a_communicator_as_a_datatype() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let source = dir.path().join("wrong.c");
+    let text = "#include \"mpi.h\"\nint main(void) { return MPI_Send(0, 0, MPI_COMM_WORLD, 0, 0, MPI_COMM_WORLD); }\n";
+    std::fs::write(&source, text).expect("a file in the temporary folder");
+    let output = Command::new("gcc")
+        .args(["-fsyntax-only", "-I"])
+        .arg(crate_dir().join("include"))
+        .arg(&source)
+        .output()
+        .expect("a C compiler");
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(warned.contains("incompatible pointer type"), "{warned}");
+}

@@ -151,6 +151,27 @@ const HELP: &str = "-help";
 /// Arguments that prevent linking.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
+/// Options that request a program without shared libraries.
+const STATIC: &[&str] = &["-static", "--static", "-static-pie"];
+
+/// Returns an error if the arguments link a program without shared libraries.
+fn refuse_static(args: &[OsString]) -> Result<(), String> {
+    let stops = |arg: &OsString| NO_LINK.iter().any(|stop| arg == stop);
+    if asked_in(args).is_some() || args.iter().any(stops) {
+        return Ok(());
+    }
+    match args
+        .iter()
+        .find_map(|arg| STATIC.iter().find(|flag| arg == *flag))
+    {
+        Some(flag) => Err(format!(
+            "{flag}: there is no static library of MPI; the program must be linked with the shared library libmpi_abi.so.1. \
+             Without {flag}, a path to a file such as libx.a, or -Wl,-Bstatic -lx -Wl,-Bdynamic, links single libraries statically."
+        )),
+        None => Ok(()),
+    }
+}
+
 impl Wrapper {
     /// Finds this installation, and the compiler that the arguments or the environment select.
     ///
@@ -160,6 +181,7 @@ impl Wrapper {
         args: &[OsString],
         say: impl Fn(&str),
     ) -> Result<Wrapper, String> {
+        refuse_static(args)?;
         let (variable, choice) = language.choices();
         let by_option = args.iter().rev().find_map(|arg| chosen(arg, choice));
         let by_variable = || environment::var(variable).filter(|name| !name.is_empty());
@@ -610,5 +632,23 @@ mod tests {
     fn what_is_shown_can_be_given_to_a_shell() {
         assert_eq!(quoted("-DX=\"a b\""), "'-DX=\"a b\"'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn a_static_link_is_refused_with_the_reason() {
+        let args = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        for flag in STATIC {
+            let said = refuse_static(&args(&["-O2", "hello.c", flag])).unwrap_err();
+            assert!(said.starts_with(&format!("{flag}: there is no static library")));
+            assert!(said.contains("libmpi_abi.so.1"), "{said}");
+        }
+        // Objects without a link, queries, and the compiler's own libraries.
+        for words in [
+            &["-static", "-c", "hello.c"][..],
+            &["-static", "--showme:link"],
+            &["-static-libgcc", "hello.c"],
+        ] {
+            assert_eq!(refuse_static(&args(words)), Ok(()), "{words:?}");
+        }
     }
 }

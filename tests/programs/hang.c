@@ -1,7 +1,7 @@
 /*
  * Programs that hang because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|stopped|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted|threads|beside|several
+ *     hang crossed|tag|missing|part|computes|stopped|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|inter|self|length|buffering|parted|threads|beside|several
  *
  * In "threads", "beside" and "several" threads of a rank wait on communicators of their own (threads_lanes).
  * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
@@ -239,6 +239,15 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(turned));
         else
             OK(MPI_Ssend(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "inter")) {
+        /* Rank 0 is one group of the intercommunicator, and does not call the barrier. */
+        MPI_Comm group, inter;
+        OK(MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &group));
+        OK(MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, rank > 0 ? 0 : 1, 9, &inter));
+        while (rank == 0)
+            pause();
+        OK(MPI_Barrier(inter));
     }
     if (!strcmp(way, "straggler")) {
         OK(MPI_Barrier(MPI_COMM_WORLD));

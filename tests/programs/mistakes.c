@@ -30,6 +30,8 @@ int main(int argc, char **argv)
     say("a rank that a query did not find", MPI_Send(value, 1, MPI_INT, MPI_UNDEFINED, 0, MPI_COMM_WORLD));
     say("a negative tag", MPI_Send(value, 1, MPI_INT, 0, -5, MPI_COMM_WORLD));
     say("a negative count", MPI_Send(value, -1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+    say("a count of more bytes than an address has", MPI_Send_c(value, (MPI_Count)1 << 61, MPI_INT, 0, 0, MPI_COMM_WORLD));
+    say("blocks of more bytes than an address has", MPI_Allgather_c(value, 1, MPI_INT, value, (MPI_Count)1 << 60, MPI_INT, MPI_COMM_WORLD));
     say("a null buffer", MPI_Send(NULL, 3, MPI_INT, 0, 0, MPI_COMM_WORLD));
     OK(MPI_Type_vector(2, 1, 2, MPI_INT, &loose));
     say("a datatype that is not committed", MPI_Send(value, 1, loose, 0, 0, MPI_COMM_WORLD));
@@ -47,6 +49,8 @@ int main(int argc, char **argv)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     say("a request that is over", MPI_Test(&old, &flag, MPI_STATUS_IGNORE));
     say("a root that does not exist", MPI_Bcast(value, 1, MPI_INT, 2, MPI_COMM_WORLD));
+    say("a root for an intercommunicator", MPI_Bcast(value, 1, MPI_INT, MPI_ROOT, MPI_COMM_WORLD));
+    say("a source that a probe does not have", MPI_Probe(MPI_UNDEFINED, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     say("in place where it is not allowed", MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     say("an operator for other types", MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD));
     say("one buffer twice", MPI_Allreduce(value, value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));

@@ -48,10 +48,10 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
 }
 
 #[test]
-fn a_program_in_cpp_is_built_by_either_name() {
+fn a_program_in_cpp_is_built_by_each_name() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("objects");
-    for wrapper in ["mpicxx", "mpic++"] {
+    for wrapper in ["mpicxx", "mpic++", "mpiCC"] {
         let mut command = Command::new(installation().join("bin").join(wrapper));
         command
             .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-o"])

@@ -312,6 +312,11 @@ fn a_rank_that_dies_by_a_fault_prints_its_stack() {
         "{}",
         outcome.stderr
     );
+    names(
+        &outcome,
+        &["(SIGSEGV) at address", "a stack overflow (ulimit -s is"],
+    );
+    assert!(!stack_of("null").0.stderr.contains("overflow"));
     let (outcome, _) = stack_of("sent");
     assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
     names(&outcome, &["(SIGSEGV), sent by a process"]);

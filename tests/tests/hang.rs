@@ -54,6 +54,7 @@ mistakes! {
     a_receive_from_any_source_without_a_possible_sender_is_found: "any" on 3;
     what_a_waitall_waits_for_is_named: "waitall" on 2;
     ranks_of_other_communicators_are_found_in_the_job: "inner" on 3;
+    the_other_group_of_an_intercommunicator_is_missing: "inter" on 3;
     a_rank_that_waits_for_itself_is_reported: "self" on 1;
     other_lengths_of_a_scatter_are_suspected: "length" on 2;
 }

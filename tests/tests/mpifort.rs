@@ -77,6 +77,40 @@ fn programs_that_demand_a_standard_are_compiled() {
     }
 }
 
+/// A warning about `mpif.h` would be printed at each compilation of a program's files.
+#[test]
+fn a_program_without_warnings_has_none_with_mpif_h() {
+    if Compiler::gfortran().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(wrapper());
+    command
+        .args(["-fc=gfortran", "-Wall", "-Werror", "-c"])
+        .arg(workspace::programs().join("greeting_mpif.f"))
+        .current_dir(folder.path());
+    process::output(&mut command, Duration::from_secs(120)).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A call without `ierror` finds the content of a register in its place; the program passes a null pointer.
+#[test]
+fn a_call_without_ierror_is_reported_once_and_harms_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("missing.f");
+    let call = "      call MPI_BARRIER(MPI_COMM_WORLD, %VAL(0_8))\n";
+    let text = format!(
+        "      include 'mpif.h'\n      integer ierr\n      call MPI_INIT(ierr)\n{call}{call}      call MPI_FINALIZE(ierr)\n      end\n"
+    );
+    std::fs::write(&source, text).unwrap();
+    for compiler in Compiler::all() {
+        let program = compile(compiler, source.to_str().unwrap(), folder.path(), "missing");
+        let job = Job::command(&program).under(&installation().join("bin/mpirun"));
+        let said = job.ranks(2).succeeds().stderr;
+        let sentence = "MPI_BARRIER was called without its last argument, ierror";
+        assert_eq!(said.matches(sentence).count(), 2, "{said}");
+    }
+}
+
 #[test]
 fn module_mpi_f08_is_what_chapter_19_says() {
     for compiler in Compiler::all() {

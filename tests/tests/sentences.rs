@@ -1,6 +1,9 @@
 //! Tests of the library's error messages for common mistakes, as a user reads them.
 
-use tests::{Job, compile};
+use std::process::Command;
+use std::time::Duration;
+use tests::{Job, compile, compile_source, installation};
+use xtask::process;
 
 #[test]
 fn mistakes_are_answered_with_sentences() {
@@ -571,4 +574,40 @@ fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
     assert_eq!(said.matches("never freed").count(), 2, "{said}");
     let said = leaks().holds().stderr;
     assert!(!said.contains("never freed"), "{said}");
+}
+
+/// A program uses a library that was compiled for another MPI library, whose handles then reach this one.
+#[test]
+fn a_second_mpi_library_in_the_process_is_named_when_its_handles_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("libmpi.so.12");
+    let empty = folder.path().join("empty.c");
+    std::fs::write(&empty, "int mpich_only;\n").unwrap();
+    let mut compiler = Command::new("gcc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&other, &empty]);
+    process::output(&mut compiler, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    let program = compile_source(
+        "two_libraries",
+        "#include <dlfcn.h>\n#include <mpi.h>\n\
+         int main(int argc, char **argv)\n{\n\
+         \x20   MPI_Init(&argc, &argv);\n\
+         \x20   if (argc > 1 && !dlopen(argv[1], RTLD_NOW))\n        return 3;\n\
+         \x20   return MPI_Barrier((MPI_Comm)0x44000000);\n}\n",
+    );
+    let sentence = "the handle 0x44000000 is an info object, not a communicator";
+    let alone = Job::command(&program).under(&installation().join("bin/mpirun"));
+    let said = alone.ranks(1).run().stderr;
+    assert!(
+        said.contains(&format!("{sentence} (MPI_ERR_COMM)")),
+        "{said}"
+    );
+    let both = Job::command(&program).under(&installation().join("bin/mpirun"));
+    let said = both.arg(other.to_str().unwrap()).ranks(1).run().stderr;
+    let named = format!(
+        "{sentence}; this process has also loaded {}, another MPI library",
+        other.display()
+    );
+    assert!(said.contains(&named), "{said}");
 }

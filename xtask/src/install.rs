@@ -165,12 +165,15 @@ const LINKS: &[(&str, &str)] = &[
     ("bin/mpiexec", "mpirun"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
+    // Meson searches for this name first, and would find that of another MPI library.
+    ("bin/mpiCC", "mpicc"),
     ("bin/mpifort", "mpicc"),
     ("bin/mpif90", "mpicc"),
     ("bin/mpif77", "mpicc"),
     ("lib/libmpifort_abi.so", "libmpifort_abi.so.1"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
     ("share/man/man1/mpic++.1", "mpicxx.1"),
+    ("share/man/man1/mpiCC.1", "mpicxx.1"),
     ("share/man/man1/mpif90.1", "mpifort.1"),
     ("share/man/man1/mpif77.1", "mpifort.1"),
 ];

@@ -139,11 +139,16 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
 
 /// Returns the statement that makes a call and stores the error code in `ierror`.
 fn reported(shell: &Shell, call: &str) -> String {
-    let report = match shell.optional {
-        true => "report",
-        false => "always_report",
-    };
-    format!("{report}(ierror, {call})")
+    match shell.optional {
+        true => format!("report(ierror, {call})"),
+        false => always_reported(shell, call),
+    }
+}
+
+/// Returns the statement that makes a call and stores the error code in an `ierror` that is mandatory.
+fn always_reported(shell: &Shell, call: &str) -> String {
+    let name = shell.symbol.trim_end_matches('_').to_uppercase();
+    format!("always_report(ierror, {call}, \"{name}\")")
 }
 
 /// Writes a wrapper whose fast path consists of the C call only.
@@ -176,8 +181,9 @@ fn with_usual_case(text: &mut String, shell: &Shell, case: &Quick, call: &str) {
         text,
         "\n#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn other_{symbol}({by_value}) {{\n    unsafe {{ {by_address}{other} }}\n}}"
     );
+    let stores = always_reported(shell, call);
     let reports = format!(
-        "handle::are_predefined([{handles}]){conditions} {{ always_report(ierror, {call}) }} else {{ other_{symbol}({passed}, ierror) }}"
+        "handle::are_predefined([{handles}]){conditions} {{ {stores} }} else {{ other_{symbol}({passed}, ierror) }}"
     );
     if !shell.optional {
         return exported(text, shell, "", &format!("{read}if {reports}"));

@@ -13,7 +13,8 @@ pub const KINDS: &[(&str, &str)] = &[
 /// The constant whose value divides by zero if a default INTEGER has 8 bytes.
 /// Compilers then print its name in the error message.
 pub const NEEDS: &str = "MPI_NEEDS_4_BYTE_INTEGERS";
-pub const NEEDS_VALUE: &str = "1/(64-BIT_SIZE(0))";
+/// With 4 bytes the quotient is 1, exactly: gfortran -Wall warns of a quotient that is truncated.
+pub const NEEDS_VALUE: &str = "32/(64-BIT_SIZE(0))";
 
 /// The constants that state whether an interface supports a feature.
 pub const SUPPORT: &[&str] = &["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"];

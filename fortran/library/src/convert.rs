@@ -134,10 +134,30 @@ pub unsafe fn report(ierror: *mut i32, outcome: i32) {
 
 /// Stores the error code of a procedure whose `ierror` is mandatory.
 ///
+/// `mpif.h` has no interfaces, so a program can call a procedure without `ierror`.
+/// What the library then finds in its place is the content of a register, often a null pointer.
+///
 /// # Safety
-/// `ierror` points to an INTEGER.
+/// `ierror` points to an INTEGER, or is null.
 #[inline(always)]
-pub unsafe fn always_report(ierror: *mut i32, outcome: i32) {
-    // SAFETY: `ierror` points to an INTEGER by this function's contract.
+pub unsafe fn always_report(ierror: *mut i32, outcome: i32, procedure: &'static str) {
+    if ierror.is_null() {
+        return missing_ierror(procedure);
+    }
+    // SAFETY: `ierror` is not null, so it points to an INTEGER by this function's contract.
     unsafe { *ierror = outcome }
+}
+
+/// Prints an error, once, about a call without the mandatory argument `ierror`.
+#[cold]
+#[inline(never)]
+fn missing_ierror(procedure: &'static str) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        printable::eprintln!(
+            "{procedure} was called without its last argument, ierror, which mpif.h and `use mpi` require. \
+             This call changes no memory by chance only: with other values in the registers, it overwrites data of the program. \
+             Add the argument, or write `use mpi_f08`, where ierror is optional."
+        );
+    });
 }

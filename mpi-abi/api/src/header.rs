@@ -9,6 +9,16 @@ use std::fmt::Write;
 /// Maximum width of a line in the generated headers, in characters.
 const WIDTH: usize = 110;
 
+/// In C++ the header is a system header, so a compiler does not warn of the casts in its constants (`-Wold-style-cast`).
+///
+/// In C it is not: gcc would not warn of a wrong argument any more if the argument is a macro of the header.
+const SYSTEM_HEADER: &str = "\
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
+";
+
 /// Returns the text of `mpi.h`.
 pub fn header(functions: &Functions, sections: &[Section]) -> String {
     let mut out = String::from(
@@ -17,8 +27,11 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
          \x20* Programs compiled with this header run on every library that provides libmpi_abi.so.1.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
-         #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n\
-         #include <stdint.h>\n\n\
+         #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n",
+    );
+    out.push_str(SYSTEM_HEADER);
+    out.push_str(
+        "#include <stdint.h>\n\n\
          #if defined(__cplusplus)\nextern \"C\" {\n#endif\n",
     );
     for section in sections {
@@ -61,8 +74,11 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
          \x20* a later run continues from this state: `mpirun --checkpoint-dir`, `mpirun --restart`.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
-         #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
-         #include <mpi.h>\n\n\
+         #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n",
+    );
+    out.push_str(SYSTEM_HEADER);
+    out.push_str(
+        "#include <mpi.h>\n\n\
          #if defined(__cplusplus)\nextern \"C\" {\n#endif\n\n\
          /* Feature-test macros of the extensions. */\n\
          #define OMPI_HAVE_MPI_EXT_FTMPI 1\n\

@@ -3,7 +3,7 @@
 use super::args::{InArray, InOut, InOutArray, Out, length};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::handle::{Kind, wrong};
+use crate::handle::{Kind, exhausted, wrong};
 use crate::object::session::SessionObject;
 use crate::state::{self, state};
 use mpi_core::group::{Comparison, Group};
@@ -24,9 +24,7 @@ pub(crate) fn register(
         .groups()
         .borrow_mut()
         .insert((group, session));
-    handle
-        .map(MPI_Group)
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
+    handle.map(MPI_Group).ok_or_else(|| exhausted("groups"))
 }
 
 /// Registers a handle for a group derived from another group.

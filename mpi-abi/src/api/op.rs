@@ -5,7 +5,7 @@ use super::args::{InOut, Out, RecvMem, SendMem};
 use super::collective::alias_check;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
+use crate::handle::{FIRST_DYNAMIC, Kind, exhausted, wrong};
 use crate::registry::datatype::{handle_of, remove};
 use crate::state::{self, state};
 use crate::thrown::guarded;
@@ -16,8 +16,7 @@ use std::ffi::c_int;
 /// Registers a handle for a new operator.
 pub(crate) fn register(new: Op, op: Out<MPI_Op>) -> Outcome {
     let handle = state().tables().ops().borrow_mut().insert(new);
-    let handle =
-        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
+    let handle = handle.ok_or_else(|| exhausted("operators"))?;
     op.set(MPI_Op(handle), "op")
 }
 

@@ -9,7 +9,7 @@ use crate::handle::{Kind, wrong};
 use crate::object::comm::CommObject;
 use crate::registry::request::{c_status, running, running_for};
 use crate::state::{self, state};
-use mpi_core::comm::Probed;
+use mpi_core::comm::{Probed, name_of_constant};
 use mpi_core::request::{Req, Status};
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -22,14 +22,14 @@ fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, 
         || source == MPI_PROC_NULL
         || u32::try_from(source).is_ok_and(|r| r < comm.comm.peers().size());
     if !known {
-        return Err(Failure::new(
-            MPI_ERR_RANK,
-            format!(
-                "source is {source}, but {} has {} ranks",
-                comm.label(),
-                comm.comm.peers().size()
-            ),
-        ));
+        let name = name_of_constant(source.into()).map(|name| format!(" ({name})"));
+        let text = format!(
+            "rank {source}{} is not in {}, which has ranks 0 to {}",
+            name.unwrap_or_default(),
+            comm.label(),
+            comm.comm.peers().size().saturating_sub(1)
+        );
+        return Err(Failure::new(MPI_ERR_RANK, text));
     }
     Ok(comm)
 }

@@ -13,7 +13,7 @@
 
 use super::{Contextual, Failure, Target};
 use crate::abi::*;
-use crate::handle::{Kind, Table, wrong};
+use crate::handle::{Kind, Table, exhausted, wrong};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An error handler created by the program. Each kind of object has its own function type.
@@ -60,7 +60,7 @@ pub fn create(handler: UserHandler) -> Result<MPI_Errhandler, Failure> {
             references: 1,
         })
         .map(MPI_Errhandler)
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many error handlers"))
+        .ok_or_else(|| exhausted("error handlers"))
 }
 
 /// Adds a reference to an error handler.

@@ -15,6 +15,7 @@
 //! The kind distinguishes, for example, a request from a datatype.
 //! A lookup is a load, a comparison and an index check.
 
+mod other_library;
 mod table;
 
 pub use table::Table;
@@ -154,15 +155,34 @@ pub fn predefined_name(handle: usize) -> Option<&'static str> {
 #[cold]
 pub fn wrong(kind: Kind, handle: usize) -> Failure {
     let noun = kind.noun();
-    let sentence = match (predefined_name(handle), Kind::of(handle)) {
-        (Some(name), _) => format!("{name} was given where {noun} is needed"),
+    let mut sentence = match (predefined_name(handle), Kind::of(handle)) {
+        (Some(name), _) => {
+            let text = format!("{name} was given where {noun} is needed");
+            return Failure::new(kind.error_class(), text);
+        }
         (None, Some(other)) if other == kind => {
             format!("the handle {handle:#x} is {noun} that has been freed")
         }
         (None, Some(other)) => format!("the handle {handle:#x} is {}, not {noun}", other.noun()),
         (None, None) => format!("the handle {handle:#x} is not {noun}"),
     };
+    if let Some(other) = other_library::loaded() {
+        let other = printable::name(other.as_os_str());
+        sentence += &format!(
+            "; this process has also loaded {other}, another MPI library: a program and all of its libraries must be compiled with the mpi.h of one MPI library"
+        );
+    }
     Failure::new(kind.error_class(), sentence)
+}
+
+/// Returns the failure for an object that would be one more than a table of handles can have.
+#[cold]
+pub fn exhausted(objects: &str) -> Failure {
+    let most = INDEX_MASK + 1;
+    let text = format!(
+        "there are too many {objects}: a process can have {most}; free those that the program does not need any more"
+    );
+    Failure::new(MPI_ERR_NO_MEM, text)
 }
 
 /// Converts a handle to a Fortran INTEGER. A value that does not fit becomes an invalid handle.
@@ -198,6 +218,18 @@ mod tests {
         assert!(said(Kind::Request, request).ends_with("is a request that has been freed"));
         assert!(said(Kind::Win, usize::MAX).ends_with("is not a window"));
         assert_eq!(wrong(Kind::Win, 0).code(), MPI_ERR_WIN);
+    }
+
+    #[test]
+    fn the_error_of_a_full_table_has_the_number_of_its_objects() {
+        let mut table = Table::new(Kind::Datatype);
+        let number = (0..).take_while(|_| table.insert(()).is_some()).count();
+        assert_eq!(
+            exhausted("datatypes").message(),
+            format!(
+                "there are too many datatypes: a process can have {number}; free those that the program does not need any more"
+            )
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::error::Failure;
-use crate::handle::{Kind, wrong};
+use crate::handle::{Kind, exhausted, wrong};
 use crate::object::Attached;
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::comm::CommObject;
@@ -54,8 +54,7 @@ pub fn register_with(
 ) -> Result<Rc<CommObject>, Failure> {
     let object = CommObject::new(comm, MPI_COMM_NULL, attached, session);
     let handle = state().tables().comms().borrow_mut().insert(object.clone());
-    let handle =
-        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
+    let handle = handle.ok_or_else(|| exhausted("communicators"))?;
     object.set_handle(MPI_Comm(handle));
     if object.comm.is_mixed() {
         report_connections();

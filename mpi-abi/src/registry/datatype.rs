@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::error::Failure;
-use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
+use crate::handle::{FIRST_DYNAMIC, Kind, exhausted, wrong};
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::datatype::TypeObject;
 use crate::state::{self, state};
@@ -29,7 +29,7 @@ pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
         .borrow_mut()
         .insert(TypeObject::new(datatype))
         .map(MPI_Datatype)
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many datatypes"))
+        .ok_or_else(|| exhausted("datatypes"))
 }
 
 /// Returns the object of a handle. The object of a predefined datatype is created on first use.

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::error::Failure;
-use crate::handle::{Kind, wrong};
+use crate::handle::{Kind, exhausted, wrong};
 use crate::object::Attached;
 use crate::object::file::FileObject;
 use crate::state::state;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
     let object = FileObject::new(file, Attached::inheriting(state().program().no_file()));
     let handle = state().tables().files().borrow_mut().insert(object.clone());
-    let handle = handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many files"))?;
+    let handle = handle.ok_or_else(|| exhausted("files"))?;
     object.set_handle(MPI_File(handle));
     Ok(object)
 }

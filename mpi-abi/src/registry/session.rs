@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::error::Failure;
-use crate::handle::{Kind, wrong};
+use crate::handle::{Kind, exhausted, wrong};
 use crate::object::Attached;
 use crate::object::session::SessionObject;
 use crate::state::state;
@@ -16,8 +16,7 @@ pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
         .sessions()
         .borrow_mut()
         .insert(object.clone());
-    let handle =
-        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many sessions"))?;
+    let handle = handle.ok_or_else(|| exhausted("sessions"))?;
     object.set_handle(MPI_Session(handle));
     Ok(object)
 }

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::device::Views;
 use crate::error::Failure;
-use crate::handle::{Kind, wrong};
+use crate::handle::{Kind, exhausted, wrong};
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::window::WinObject;
 use crate::state::state;
@@ -26,8 +26,7 @@ impl WinObject {
 pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject>, Failure> {
     let object = WinObject::new(win, size, unit);
     let handle = state().tables().wins().borrow_mut().insert(object.clone());
-    let handle =
-        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many windows"))?;
+    let handle = handle.ok_or_else(|| exhausted("windows"))?;
     object.set_handle(MPI_Win(handle));
     Ok(object)
 }

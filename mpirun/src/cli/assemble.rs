@@ -295,14 +295,16 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
     for file in &app.hostfile {
         hosts::merge(&mut named, named::file(file).map_err(CliError::Hosts)?);
     }
+    let mut chosen = Vec::new();
     for list in &app.host {
-        let chosen = named::list(list).map_err(CliError::Hosts)?;
-        if app.hostfile.is_empty() {
-            hosts::merge(&mut named, chosen);
-        } else {
-            // With a hostfile, the `--host` list selects among the hosts of that file.
-            named.retain(|host| chosen.iter().any(|chosen| chosen.is_same(host)));
-        }
+        hosts::merge(&mut chosen, named::list(list).map_err(CliError::Hosts)?);
     }
-    Ok(named)
+    if app.hostfile.is_empty() {
+        return Ok(chosen);
+    }
+    // With a hostfile, `--host` selects among the hosts of that file.
+    match chosen.is_empty() {
+        true => Ok(named),
+        false => hosts::select(named, &chosen).map_err(CliError::Hosts),
+    }
 }

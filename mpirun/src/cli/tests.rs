@@ -208,6 +208,16 @@ fn a_hostfile_gives_slots_and_a_list_chooses_from_it() {
     }
     let plan = parsed(&format!("-hostfile {file} -host b prog")).unwrap();
     assert_eq!(plan.hosts[0].name, "b");
+    // Several lists choose together, and a number of slots replaces that of the file.
+    let both = format!("-hostfile {file} -host b:1 -host a prog");
+    assert_eq!(placed(&both), [0, 0, 1]);
+    for lists in ["-host c", "-host a,c", "-host a -host c"] {
+        let refused = parsed(&format!("-hostfile {file} {lists} prog")).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "--host c chooses among the hosts of --hostfile, which are a, b"
+        );
+    }
     let error = parsed(&format!("-hostfile {file} -n 6 prog"))
         .unwrap_err()
         .to_string();

@@ -73,6 +73,12 @@ pub enum HostError {
     Empty {
         path: String,
     },
+    /// `--host` selects a host that the hostfile does not have.
+    NotInFile {
+        host: String,
+        /// The hosts of the hostfile.
+        has: Vec<String>,
+    },
     Variable {
         name: &'static str,
         value: String,
@@ -95,6 +101,22 @@ impl fmt::Display for HostError {
                 "--host \"{}\" names no host; name one, or leave the option out",
                 name(list)
             ),
+            HostError::NotInFile { host, has } => {
+                /// Maximum number of hosts that the text lists.
+                const SHOWN: usize = 4;
+                let shown = has.iter().take(SHOWN).map(|host| name(host).to_string());
+                let shown: Vec<String> = shown.collect();
+                let more = match has.len().saturating_sub(SHOWN) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "--host {} chooses among the hosts of --hostfile, which are {}{more}",
+                    name(host),
+                    shown.join(", ")
+                )
+            }
             HostError::Empty { path } => {
                 write!(f, "the hostfile {} names no host", name(path))
             }
@@ -163,6 +185,32 @@ pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
             None => list.push(host),
         }
     }
+}
+
+/// Returns those of `hosts` that `chosen` names, in the order of `hosts`.
+///
+/// A number of slots in `chosen` replaces that of the host.
+/// A chosen host that is not in the list is an error: without it, other hosts than the named ones would run the job.
+pub fn select(hosts: Vec<Host>, chosen: &[Host]) -> Result<Vec<Host>, HostError> {
+    let is_unknown = |chosen: &&Host| !hosts.iter().any(|host| host.is_same(chosen));
+    if let Some(unknown) = chosen.iter().find(is_unknown) {
+        return Err(HostError::NotInFile {
+            host: unknown.name.clone(),
+            has: hosts.into_iter().map(|host| host.name).collect(),
+        });
+    }
+    let selected = hosts.into_iter().filter_map(|host| {
+        let choice = chosen.iter().find(|choice| choice.is_same(&host))?;
+        Some(match choice.counted {
+            true => Host {
+                slots: choice.slots,
+                counted: true,
+                ..host
+            },
+            false => host,
+        })
+    });
+    Ok(selected.collect())
 }
 
 #[cfg(test)]

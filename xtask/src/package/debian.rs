@@ -60,6 +60,7 @@ const DEVELOPMENT: Package = Package {
         ("/usr/bin/mpicc", "mpi", "/usr/bin/mpicc.portcullis"),
         ("/usr/bin/mpicxx", "mpicxx", "/usr/bin/mpicxx.portcullis"),
         ("/usr/bin/mpic++", "mpic++", "/usr/bin/mpic++.portcullis"),
+        ("/usr/bin/mpiCC", "mpiCC", "/usr/bin/mpiCC.portcullis"),
         ("/usr/bin/mpifort", "mpifort", "/usr/bin/mpifort.portcullis"),
         ("/usr/bin/mpif90", "mpif90", "/usr/bin/mpif90.portcullis"),
         ("/usr/bin/mpif77", "mpif77", "/usr/bin/mpif77.portcullis"),
@@ -68,7 +69,9 @@ const DEVELOPMENT: Package = Package {
 
 /// Returns true for files that are only needed to build programs.
 fn is_development(inside: &Path) -> bool {
-    const PROGRAMS: [&str; 6] = ["mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"];
+    const PROGRAMS: [&str; 7] = [
+        "mpicc", "mpicxx", "mpic++", "mpiCC", "mpifort", "mpif90", "mpif77",
+    ];
     inside.starts_with("include")
         || inside.starts_with("lib/pkgconfig")
         || inside.starts_with("share/portcullis/fortran")

@@ -25,17 +25,29 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     if !usable || (state::is_staging() && device::takes_general_path(buf.cast())) {
         return None;
     }
-    (count as usize).checked_mul(size)
+    // At most 2^63 - 1 bytes: the length of a slice is an `isize`.
+    let bytes = count.checked_mul(size as i64)?;
+    Some(bytes as usize)
 }
 
-/// Checks the count, the address and the datatype of a buffer argument. Returns the datatype.
+/// Checks the count, the address and the datatype of a buffer argument of `blocks` blocks of `count` elements.
+/// Returns the datatype.
 #[inline]
-fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatype, Failure> {
+fn checked(
+    buf: *const c_void,
+    count: i64,
+    blocks: i64,
+    datatype: Datatype,
+) -> Result<Datatype, Failure> {
     if count < 0 {
         return Err(Failure::new(
             MPI_ERR_COUNT,
             format!("count is {count}, which is negative"),
         ));
+    }
+    let bytes = count.checked_mul(datatype.size());
+    if bytes.and_then(|bytes| bytes.checked_mul(blocks)).is_none() {
+        return Err(too_long(count, blocks, &datatype));
     }
     if !datatype.is_committed() {
         return Err(Failure::new(
@@ -57,6 +69,19 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
         ));
     }
     Ok(datatype)
+}
+
+#[cold]
+fn too_long(count: i64, blocks: i64, datatype: &Datatype) -> Failure {
+    let of = match blocks {
+        1 => String::new(),
+        blocks => format!(" for each of {blocks} blocks"),
+    };
+    let text = format!(
+        "count is {count}{of}, but {datatype} has {} bytes, and a buffer has at most 2^63 - 1",
+        datatype.size()
+    );
+    Failure::new(MPI_ERR_COUNT, text)
 }
 
 /// A datatype handle and the datatype to which it refers, looked up once for several buffers.
@@ -143,7 +168,7 @@ unsafe fn send_buf(
     blocks: i64,
     access: Access,
 ) -> Result<SendBuf, Failure> {
-    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    let datatype = checked(at, count, blocks, state::datatype_of(count, datatype)?)?;
     let at = readable(at, count.saturating_mul(blocks), &datatype, access)?;
     // SAFETY: the elements are valid by the `# Safety` contract of this function.
     // Staged elements are valid until the operation completes.
@@ -162,7 +187,7 @@ unsafe fn recv_buf(
     blocks: i64,
     access: Access,
 ) -> Result<RecvBuf, Failure> {
-    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    let datatype = checked(at, count, blocks, state::datatype_of(count, datatype)?)?;
     let at = writable(at, count.saturating_mul(blocks), &datatype, access)?;
     // SAFETY: the elements are valid by the `# Safety` contract of this function.
     // Staged elements are valid until the operation completes.
@@ -308,7 +333,7 @@ impl<'a> SendMem<'a> {
     /// Checks and stages the send buffer. `datatype` is the datatype of the buffer's handle.
     #[inline]
     fn with(self, datatype: Datatype) -> Result<SendBuf, Failure> {
-        let datatype = checked(self.at, self.count, datatype)?;
+        let datatype = checked(self.at, self.count, 1, datatype)?;
         let at = readable(self.at, self.count, &datatype, Access::Read)?;
         // SAFETY: the elements are readable until completion by the contract of `new`.
         // Staged elements are valid until completion.
@@ -432,7 +457,7 @@ impl<'a> RecvMem<'a> {
     /// Checks and stages the receive buffer. `datatype` is the datatype of the buffer's handle.
     #[inline]
     fn with(self, datatype: Datatype) -> Result<RecvBuf, Failure> {
-        let datatype = checked(self.at, self.count, datatype)?;
+        let datatype = checked(self.at, self.count, 1, datatype)?;
         let at = writable(self.at, self.count, &datatype, Access::Update)?;
         // SAFETY: the elements are writable until completion by the contract of `new`.
         // Staged elements are valid until completion.

@@ -27,6 +27,7 @@ use crate::object::comm::CommObject;
 use crate::object::hints::STRICT_ORDER;
 use crate::registry::request::{persistent_in, running};
 use mpi_core::coll::{Call, inter};
+use mpi_core::comm::name_of_constant;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
@@ -162,9 +163,11 @@ impl CommObject {
                 } else {
                     ""
                 };
+                let name = name_of_constant(root.into()).map(|name| format!(" ({name})"));
+                let name = name.unwrap_or_default();
                 Failure::new(
                     MPI_ERR_ROOT,
-                    format!("root is {root}, but {of}{label} has ranks 0 to {last}"),
+                    format!("root is {root}{name}, but {of}{label} has ranks 0 to {last}"),
                 )
             })
     }

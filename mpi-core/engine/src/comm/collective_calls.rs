@@ -282,10 +282,15 @@ impl<'a> CollectiveCalls<'a> {
         if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
             matrix.collective(self.comm.rank(), self.comm.peers(), call);
         }
-        let size = self.comm.size();
+        // Both groups of an intercommunicator take part.
+        let other_group = match self.comm.is_inter() {
+            true => self.comm.peers().size(),
+            false => 0,
+        };
+        let members = self.comm.size() + other_group;
         engine
             .state()
-            .collective(comm, size, round, signature.words());
+            .collective(comm, members, round, signature.words());
     }
 
     fn next_number(self) -> i32 {

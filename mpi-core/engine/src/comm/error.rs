@@ -55,7 +55,7 @@ pub enum CommError {
 }
 
 /// Returns the name of a constant of `mpi.h` that a program has passed as a rank.
-fn name_of_constant(rank: i64) -> Option<&'static str> {
+pub fn name_of_constant(rank: i64) -> Option<&'static str> {
     let names = [
         (-1, "MPI_ANY_SOURCE"),
         (-2, "MPI_ANY_TAG"),
@@ -125,7 +125,7 @@ impl fmt::Display for CommError {
             CommError::LeaderError { leader, error } => {
                 write!(
                     f,
-                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, does not reach the other group: {}",
+                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, failed: {}",
                     error.why
                 )
             }

@@ -58,7 +58,7 @@ pub use context_id::ContextIds;
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::{Constructors, SplitKey};
-pub use error::{CommError, LeaderError};
+pub use error::{CommError, LeaderError, name_of_constant};
 pub use eureka::{EurekaCalls, EurekaError, EurekaLine};
 pub use failures::{Failures, Making};
 pub use inter::InterConstructors;

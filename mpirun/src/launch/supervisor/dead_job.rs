@@ -183,15 +183,19 @@ pub(super) fn part_sentence(finding: &Finding) -> String {
 /// Returns the message that precedes the hang report of a deadlocked job.
 pub(super) fn sentence(living: usize, ends: bool) -> String {
     let ranks = match living {
-        1 => "its only living rank waits".to_owned(),
-        _ => format!("all {living} living ranks wait"),
+        1 => "its only living rank waits inside MPI".to_owned(),
+        _ => format!("all {living} living ranks wait inside MPI for each other"),
+    };
+    let wakes = match living {
+        1 => "it",
+        _ => "them",
     };
     let then = match ends {
         true => "The job is ended; with --end-dead no it would go on waiting.",
         false => "The job goes on waiting; with --end-dead yes it would be ended.",
     };
     format!(
-        "the job cannot go on: {ranks} inside MPI for each other, no message is in flight, and nothing else can wake them. {then}"
+        "the job cannot go on: {ranks}, no message is in flight, and nothing else can wake {wakes}. {then}"
     )
 }
 
@@ -206,7 +210,9 @@ mod tests {
             "the job cannot go on: all 3 living ranks wait inside MPI for each other, no message is in flight, and nothing else can wake them. \
              The job is ended; with --end-dead no it would go on waiting."
         );
-        assert!(sentence(1, false).contains("its only living rank waits"));
+        assert!(sentence(1, false).contains(
+            "its only living rank waits inside MPI, no message is in flight, and nothing else can wake it."
+        ));
         assert!(
             sentence(1, false)
                 .ends_with("The job goes on waiting; with --end-dead yes it would be ended.")
