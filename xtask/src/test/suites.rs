@@ -10,13 +10,14 @@
 //!
 //! The programs of [`BACKGROUND`] run at a low priority, because the time limits in the other
 //! programs assume an idle machine.
-//! The programs of [`BESIDE`] use the cores while the foreground lane waits;
-//! in the foreground lane they would take a sixth of its time.
+//! The programs of [`BESIDE`] use the cores while the foreground lane waits.
+//! The lists balance the lanes: all three end at about the same time, so that no core is idle at the end.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::num::NonZero;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -49,6 +50,7 @@ const BACKGROUND: &[(&str, &str)] = &[
 
 /// Test programs of a second lane (package folder, name) at normal priority:
 /// they wait for daemons and for processes to die, or compute without time limits.
+/// The duration of this lane is about that of the foreground lane; the processor times and durations that the command prints show it.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),
@@ -61,11 +63,25 @@ const BESIDE: &[(&str, &str)] = &[
     ("mpi-core/coll", "mpi_coll"),
     ("mpi-core/types", "mpi_types"),
     ("barrier-driver", "channel_pins"),
+    ("coll-hwbarr", "coll_hwbarr"),
+    ("sim/command", "readme"),
+    ("sim/simulator", "barrier_simulator"),
+    ("hdl", "mutation"),
+    ("hdl", "parameters"),
+    ("hdl", "registers"),
+    ("hdl", "coverage"),
+    ("hdl/kit", "kit"),
+    ("xtask", "tidy"),
 ];
 
 /// The last program of the foreground lane. It tests that ranks have equal waiting times,
 /// which is less likely on a loaded machine.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
+
+/// Test programs whose tests only wait for the end of a time limit, and libtest's minimum number of threads for them.
+/// With one thread per core, two cores are idle for twice as long.
+/// With more than four, the jobs that start at once use up a part of their time limits on a slow machine.
+const WAITING: (&[(&str, &str)], usize) = (LAST, 4);
 
 /// Packages whose test programs run only in the long form.
 /// A library that converts between two ABIs is tested function by function against a mock, and each such test compiles the library again.
@@ -294,6 +310,13 @@ impl Suite {
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
+    /// Returns libtest's number of threads if the program needs another than one per core.
+    fn threads(&self) -> Option<usize> {
+        let (programs, minimum) = WAITING;
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        self.place(programs).map(|_| cores.max(minimum))
+    }
+
     /// Runs the program, with the command `below` (such as nice) before it, and prints its output.
     /// If the program fails, returns a sentence with the reason,
     /// followed by the failed tests with their messages.
@@ -348,6 +371,9 @@ impl Suite {
             true => how.arguments(),
             false => Vec::new(),
         };
+        let threads = self
+            .threads()
+            .map(|number| ("RUST_TEST_THREADS", number.to_string()));
         let mut child = Command::new(words.next().unwrap_or(program))
             .args(words)
             .args(&self.arguments)
@@ -355,6 +381,7 @@ impl Suite {
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .envs(how.environment.iter().copied())
+            .envs(threads)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
@@ -463,6 +490,11 @@ mod tests {
         assert_eq!(
             names(&suites.foreground),
             ["mpi_osc of mpi-core/osc", "hosts of tests", "hang of tests"]
+        );
+        let threads: Vec<_> = suites.foreground.iter().map(Suite::threads).collect();
+        assert!(
+            matches!(threads[..], [None, None, Some(4..)]),
+            "{threads:?}"
         );
         assert_eq!(names(&suites.beside), ["slurm of tests"]);
         assert_eq!(
