@@ -156,7 +156,7 @@ fn missing_ierror(procedure: &'static str) {
     ONCE.call_once(|| {
         printable::eprintln!(
             "{procedure} was called without its last argument, ierror, which mpif.h and `use mpi` require. \
-             This call changes no memory by chance only: with other values in the registers, it overwrites data of the program. \
+             Here a null pointer was in its place, so nothing was overwritten; such a call can overwrite data of the program. \
              Add the argument, or write `use mpi_f08`, where ierror is optional."
         );
     });

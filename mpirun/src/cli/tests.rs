@@ -215,7 +215,7 @@ fn a_hostfile_gives_slots_and_a_list_chooses_from_it() {
         let refused = parsed(&format!("-hostfile {file} {lists} prog")).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "--host c chooses among the hosts of --hostfile, which are a, b"
+            "--host c is not among the hosts of --hostfile, which are a, b"
         );
     }
     let error = parsed(&format!("-hostfile {file} -n 6 prog"))

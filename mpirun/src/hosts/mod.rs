@@ -112,7 +112,7 @@ impl fmt::Display for HostError {
                 };
                 write!(
                     f,
-                    "--host {} chooses among the hosts of --hostfile, which are {}{more}",
+                    "--host {} is not among the hosts of --hostfile, which are {}{more}",
                     name(host),
                     shown.join(", ")
                 )
