@@ -12,6 +12,7 @@
 //! | `engines` | the engine, and data with the lifetime of the process |
 //! | `jobs` | the jobs to which this process is connected |
 //! | `program` | state without a handle, such as keyvals and the attached buffer |
+//! | `known_ops` | the loops of the pairs of operators and datatypes that have been used |
 //! | `unfinished` | active operations whose handles were freed |
 //! | `lookup` | the objects behind the arguments of a call |
 //! | `entry` | entry and exit of every call |
