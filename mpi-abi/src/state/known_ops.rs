@@ -62,7 +62,7 @@ impl KnownOps {
 /// Returns a pair's place: the standard's handles of operators and of datatypes differ in their low bits.
 #[inline(always)]
 fn place(op: MPI_Op, datatype: MPI_Datatype) -> usize {
-    (datatype.0 as usize ^ (op.0 as usize) << 4) % PLACES
+    (datatype.0 ^ op.0 << 4) % PLACES
 }
 
 #[cfg(test)]
