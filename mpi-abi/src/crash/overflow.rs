@@ -1,6 +1,6 @@
 //! Detection of a stack overflow of the main thread, whose stack grows up to the limit `ulimit -s`.
 //!
-//! Other threads have stacks of a fixed size, about which a signal handler can ask nothing.
+//! Overflows of other threads' stacks are not detected, because a signal handler cannot query the sizes of these stacks.
 
 use std::mem::MaybeUninit;
 

@@ -309,7 +309,7 @@ fn a_thread_of_a_crowd_yields_on_a_home_core() {
     }
 }
 
-/// A thread that computes on the same core stands for another process: it keeps the core for most of a time slice.
+/// In this test, a thread computes on the same core as another process would: it keeps the core for most of a time slice.
 #[test]
 fn a_long_yield_of_a_thread_of_a_crowd_prevents_migrations() {
     const TRIES: u32 = 20_000;

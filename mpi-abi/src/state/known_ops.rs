@@ -13,7 +13,7 @@ use std::cell::Cell;
 /// Number of places; a pair has one place, and a later pair with the same place replaces it.
 const PLACES: usize = 64;
 
-/// The pairs of most programs' reductions. Each has a place of its own.
+/// The pairs of operator and datatype that most programs use; no two of them have the same place.
 pub const COMMON: [(MPI_Op, MPI_Datatype); 12] = {
     let ops = [MPI_SUM, MPI_MIN, MPI_MAX];
     let datatypes = [MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE];

@@ -311,6 +311,43 @@ fn sequence_numbers_may_wrap_around() {
     }
 }
 
+/// The messages that a ring must deliver: those which have been sent and not received.
+#[derive(Default)]
+struct Oracle {
+    /// The numbers and the lengths of the messages.
+    unread: std::collections::VecDeque<(u64, usize)>,
+    sent: u64,
+}
+
+impl Oracle {
+    /// Sends a message if the ring takes it. Returns whether the ring had room, and whether the message is sent.
+    fn send(&mut self, tx: &mut Producer, len: usize) -> Result<(bool, bool), TestCaseError> {
+        let had_room = tx.has_room(len);
+        let is_sent = push(tx, self.sent, len).is_ok();
+        if is_sent {
+            self.unread.push_back((self.sent, len));
+            self.sent += 1;
+        }
+        prop_assert!(!self.unread.is_empty(), "an empty ring takes every payload");
+        Ok((had_room, is_sent))
+    }
+
+    /// Receives the oldest message; without one, the ring must be empty.
+    fn receive(&mut self, rx: &mut Consumer) -> Result<(), TestCaseError> {
+        match self.unread.pop_front() {
+            Some((n, len)) => prop_assert!(pop(rx, n, len)),
+            None => prop_assert!(!rx.is_ready()),
+        }
+        Ok(())
+    }
+
+    fn release_if_empty(&self, rx: &mut Consumer) {
+        if self.unread.is_empty() {
+            rx.give_back();
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
@@ -322,8 +359,7 @@ proptest! {
         steps in proptest::collection::vec((any::<bool>(), 0usize..700, 0u32..50), 1..300)
     ) {
         let (mut tx, mut rx) = ring(1 << cells, units * 64);
-        let mut queue = std::collections::VecDeque::new();
-        let mut n = 0;
+        let mut queue = Oracle::default();
         for (send, len, span) in steps {
             // Occasionally the consumer or the producer requests another span.
             match span {
@@ -333,21 +369,12 @@ proptest! {
             }
             let len = len % (tx.longest().max(SPREAD) + 1);
             if send {
-                let space = tx.has_room(len);
-                prop_assert_eq!(push(&mut tx, n, len).is_ok(), space);
-                if space {
-                    queue.push_back((n, len));
-                    n += 1;
-                }
-                prop_assert!(space || !queue.is_empty(), "an empty ring takes every payload");
-            } else if let Some((n, len)) = queue.pop_front() {
-                prop_assert!(pop(&mut rx, n, len));
+                let (had_room, is_sent) = queue.send(&mut tx, len)?;
+                prop_assert_eq!(is_sent, had_room);
             } else {
-                prop_assert!(!rx.is_ready());
+                queue.receive(&mut rx)?;
             }
-            if queue.is_empty() {
-                rx.give_back();
-            }
+            queue.release_if_empty(&mut rx);
         }
     }
 }
@@ -366,8 +393,7 @@ proptest! {
     ) {
         const SHORT: usize = 8 << 10;
         let (mut tx, mut rx) = ring(64, units * UNIT as u32);
-        let mut queue = std::collections::VecDeque::new();
-        let mut n = 0;
+        let mut queue = Oracle::default();
         let mut sends = true;
         for (turn, word, other) in steps {
             match other {
@@ -386,26 +412,16 @@ proptest! {
                 _ => word % (SHORT + 1),
             };
             if sends {
-                // The first of these calls may poll another span, which only the second one uses.
-                let space = tx.has_room(len);
-                let is_sent = push(&mut tx, n, len).is_ok();
-                prop_assert!(is_sent || !space);
-                if is_sent {
-                    queue.push_back((n, len));
-                    n += 1;
-                }
-                prop_assert!(is_sent || !queue.is_empty(), "an empty ring takes every payload");
-            } else if let Some((n, len)) = queue.pop_front() {
-                prop_assert!(pop(&mut rx, n, len));
+                // `has_room` may read a newly requested span, which only `push` uses.
+                let (had_room, is_sent) = queue.send(&mut tx, len)?;
+                prop_assert!(is_sent || !had_room);
             } else {
-                prop_assert!(!rx.is_ready());
+                queue.receive(&mut rx)?;
             }
-            if queue.is_empty() {
-                rx.give_back();
-            }
+            queue.release_if_empty(&mut rx);
         }
-        for (n, len) in queue {
-            prop_assert!(pop(&mut rx, n, len));
+        while !queue.unread.is_empty() {
+            queue.receive(&mut rx)?;
         }
     }
 }
